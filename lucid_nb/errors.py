@@ -1,0 +1,56 @@
+"""The error types. One form of text: "op: what is wrong, with the values. What to do."."""
+
+import builtins
+
+import numpy as np
+
+
+class LucidError(Exception):
+    """Base of every error that the library raises on purpose."""
+
+
+class ShapeError(LucidError, ValueError):
+    """Shapes do not fit together."""
+
+
+class AxisError(ShapeError, np.exceptions.AxisError):
+    """An axis is out of range, or named twice."""
+
+    def __init__(self, text: str) -> None:
+        np.exceptions.AxisError.__init__(self, text)
+
+
+class DTypeError(LucidError, TypeError):
+    """A dtype has no meaning here."""
+
+
+class DeviceError(LucidError, RuntimeError):
+    """Tensors live on different devices, or a device cannot do this."""
+
+
+class BackendError(LucidError, RuntimeError):
+    """A device or an optional library is not usable on this machine."""
+
+
+class GradError(LucidError, RuntimeError):
+    """A gradient was asked for that cannot be given, or would be wrong."""
+
+
+class ConfigError(LucidError, ValueError):
+    """A setting or an environment variable has a value that is not allowed."""
+
+
+class FormulaError(LucidError, TypeError):
+    """A formula uses Python control flow or a foreign function on a traced value."""
+
+
+class IndexError(LucidError, builtins.IndexError):
+    """An index is out of range, or has no meaning."""
+
+
+class OverflowError(LucidError, builtins.OverflowError):
+    """A Python number does not fit the dtype."""
+
+
+class LinAlgError(LucidError, np.linalg.LinAlgError):
+    """A matrix has no such decomposition or inverse."""
