@@ -1,0 +1,46 @@
+# Everything runs in .venv, which is made on first use.  Another interpreter: make test PYTHON=python3.13
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+# The extra that `make test` installs; test-cuda adds NVIDIA's compiler (0.5 GB), so that kernels are compiled for real.
+EXTRA ?= test
+WORKERS ?= 2
+DEMO ?= --out demo.png
+# Kernels compiled by tests stay below build/: a fresh clone starts cold, and no user's cache is touched.
+TEST_CACHE := $(CURDIR)/build/test-cache
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench lint docs clean
+
+help:  ## print this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s%s\n", $$1, $$2 }'
+
+demo: $(VENV)/.installed-plot  ## train on handwritten digits, print the test accuracy, save demo.png
+	$(RUN) -m lucid_nb demo $(DEMO)
+
+test: $(VENV)/.installed-$(EXTRA)  ## run the whole test suite
+	LUCID_NB_CACHE_DIR="$(TEST_CACHE)" $(RUN) tests/lanes.py --workers $(WORKERS)
+
+bench: $(VENV)/.installed-bench  ## time everything beside PyTorch (installs it: large) and write bench/results
+	$(RUN) -m bench
+
+lint: $(VENV)/.installed-lint  ## check style and types
+	$(RUN) -m ruff check .
+	$(RUN) -m mypy
+
+docs: $(VENV)/.installed-docs  ## build the documentation into docs/_build/html
+	$(RUN) -m sphinx -W -b html docs docs/_build/html
+
+clean:  ## remove .venv, caches and everything that was built
+	rm -rf $(VENV) build dist docs/_build demo.png .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info .coverage*
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(RUN):
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else \
+		"lucid_nb needs Python 3.11 to 3.13; $(PYTHON) is %d.%d. Name another: make PYTHON=python3.12 ..." % v)'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed-%: setup.cfg pyproject.toml | $(RUN)
+	@echo "Installing lucid_nb[$*] into $(VENV) (once; a few minutes on a slow line) ..."
+	$(RUN) -m pip install --disable-pip-version-check --editable ".[$*]"
+	@touch $@
