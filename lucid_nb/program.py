@@ -1,0 +1,95 @@
+"""Programs: the typed, linear form of expressions. What devices print, and what the content hash covers."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from . import vocabulary as _entries
+from .errors import FormulaError
+from .expr import Expr, expand, topological, vocabulary
+
+COMPUTE = {"float16": "float32", "bfloat16": "float32"}
+"""What a dtype of memory computes in, where that is another one."""
+_RANK = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
+         "float32", "float64", "complex64", "complex128")
+REAL = {"complex64": "float32", "complex128": "float64"}
+NATIVE_EVERYWHERE = frozenset(name for name, known in _entries.vocabulary.items() if not known.expansion)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One typed instruction: value number `i` of a program."""
+
+    op: str
+    args: tuple[int, ...]
+    dtype: str
+    literal: Any = None
+
+
+@dataclass(frozen=True)
+class Program:
+    """Typed, linear, printable. Loads convert from `inputs` dtypes to the compute dtype, stores convert back.
+
+    `warns`: floating-point exceptions of this program are reported as NumPy reports those of its own functions.
+    """
+
+    inputs: tuple[str, ...]
+    steps: tuple[Step, ...]
+    outputs: tuple[int, ...]
+    results: tuple[str, ...]
+    warns: bool = False
+
+    @cached_property
+    def text(self) -> str:
+        """The canonical text, equal for equal programs in every process."""
+        lines = [f"inputs {self.inputs} results {self.results} outputs {self.outputs} warns {self.warns}"]
+        lines += [f"{i} {s.op}{s.args} {s.dtype} {s.literal!r}" for i, s in enumerate(self.steps)]
+        return "\n".join(lines)
+
+    def content_hash(self) -> str:
+        """Identity of what the program computes."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def type_program(outputs: Sequence[Expr], inputs: Sequence[str], native: Iterable[str] = NATIVE_EVERYWHERE,
+                 warns: bool = False) -> Program:
+    """Fix dtypes: the widest input decides what is computed in, and literals become constants of it.
+
+    A bool input stays a bool (a condition) where there is any other. Results of the compute dtype are stored as the
+    inputs' own dtype where they have one only (float16 in, float16 out).
+    """
+    outputs = expand(outputs, native)
+    compute = max((COMPUTE.get(name, name) for name in inputs), key=_RANK.index, default="float64")
+    numbers = {*inputs} - {"bool"}
+    storage = numbers.pop() if len(numbers) == 1 else compute
+    number: dict[Expr, int] = {}
+    steps: list[Step] = []
+    for node in topological(outputs):
+        if node.op == "conjugate" and compute not in REAL:
+            number[node] = number[node.args[0]]
+            continue
+        args = tuple(number[a] for a in node.args)
+        dtype = _step_dtype(node, [steps[i].dtype for i in args], inputs, compute)
+        number[node] = len(steps)
+        steps.append(Step(node.op, args, dtype, node.literal))
+    values = tuple(number[node] for node in outputs)
+    results = tuple(storage if steps[n].dtype == compute else steps[n].dtype for n in values)
+    return Program(tuple(inputs), tuple(steps), values, results, warns)
+
+
+def _step_dtype(node: Expr, args: Sequence[str], inputs: Sequence[str], compute: str) -> str:
+    """The dtype of one step, after checking its arguments."""
+    if node.op == "input":
+        return "bool" if inputs[node.literal] == "bool" else compute
+    if node.op == "literal":
+        return compute
+    if node.op == "where" and args[0] != "bool":
+        raise FormulaError(f"where: the condition is {args[0]}. Make it a comparison or a bool input.")
+    result = vocabulary[node.op].result
+    if result == "real":
+        return REAL.get(args[0], args[0])
+    if result == "same":
+        return args[-1] if args[-1] in REAL.values() and compute in REAL else compute
+    return result
