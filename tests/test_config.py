@@ -57,7 +57,8 @@ def test_import_reads_variables_once():
 
 @pytest.mark.parametrize("name, bad, good", [
     ("num_threads", 0, 2), ("num_threads", True, 2), ("num_threads", 2.0, 1), ("fusion", 3, False),
-    ("cache_dir", 5, Path("/a")), ("cache_dir", "", Path("/b")), ("memory_pool_mb", None, 10), ("vector_width", 64, 128), ("tf32", None, True)])
+    ("cache_dir", 5, Path("/a")), ("cache_dir", "", Path("/b")), ("memory_pool_mb", None, 10),
+    ("vector_width", 64, 128), ("tf32", None, True)])
 def test_assignment_is_checked(name, bad, good):
     before = getattr(config, name)
     with pytest.raises(ConfigError, match=f"config.{name} is .*must be"):
