@@ -1,0 +1,247 @@
+"""Reductions over (outer, count, inner): a block owns some neighbouring columns of one outer slice.
+
+Its lanes walk the middle axis in steps of their number, then merge in shared memory in a fixed order. Long axes with
+few slices are cut into chunks by shape alone; a second launch merges the chunks. So the same input gives the same
+bits on every device. There are no warp intrinsics: the simulator lacks them.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..shapes import reduced_shape
+from . import array as geometry
+from . import runtime
+from .array import DeviceArray, Shape
+from .copy import flat
+from .runtime import BLOCK, cuda, inline
+from .scalars import compute, highest, is_true, lowest, narrow, widen_bfloat16, widen_to
+
+
+# ------------------------------------------------------------------------------------------- combining two values
+@inline
+def add(a, b):
+    """Sum."""
+    return a + b
+
+
+@inline
+def multiply(a, b):
+    """Product."""
+    return a * b
+
+
+@inline
+def larger(a, b):
+    """Maximum; NaN wins."""
+    return b if b > a or b != b else a
+
+
+@inline
+def smaller(a, b):
+    """Minimum; NaN wins."""
+    return b if b < a or b != b else a
+
+
+@inline
+def either(a, b):
+    """Logical or of 0 and 1."""
+    return a | b
+
+
+@inline
+def both(a, b):
+    """Logical and of 0 and 1."""
+    return a & b
+
+
+COMBINE = {"sum": add, "prod": multiply, "max": larger, "min": smaller, "any": either, "all": both}
+
+
+def identity(kind: str, dtype: np.dtype) -> Any:
+    """What changes nothing."""
+    if kind in ("max", "min"):
+        return dtype.type(lowest(dtype) if kind == "max" else highest(dtype))
+    return dtype.type(kind in ("prod", "all"))
+
+
+# ------------------------------------------------------------------------------------------------------- kernels
+def block_merge(combine: Callable, dtype: np.dtype) -> Callable:
+    """A function of one value a thread: the combination over all lanes of the thread's column, given to each."""
+    number = dtype.type
+
+    def merge(value):
+        shared = cuda.shared.array(BLOCK, dtype=number)
+        columns, lane = cuda.blockDim.x, cuda.threadIdx.y
+        slot = lane * columns + cuda.threadIdx.x
+        shared[slot] = value
+        cuda.syncthreads()
+        half = cuda.blockDim.y // 2
+        while half > 0:
+            if lane < half:
+                shared[slot] = combine(shared[slot], shared[slot + half * columns])
+            cuda.syncthreads()
+            half = half // 2
+        result = shared[cuda.threadIdx.x]
+        cuda.syncthreads()       # the memory is used again
+        return result
+    return runtime.block_inline(merge)
+
+
+def _accumulator(kind: str, dtype: np.dtype) -> np.dtype:
+    """The dtype that partial results have."""
+    if kind in ("any", "all") or dtype == bool:
+        return np.dtype(np.uint8)
+    return compute(dtype)
+
+
+def _loader(kind: str, source: np.dtype, accumulate: np.dtype) -> Callable:
+    """From memory to the accumulator."""
+    if kind not in ("any", "all"):
+        return widen_to(source, accumulate)
+    if source.name != "bfloat16":
+        return is_true
+
+    def load(bits):
+        return is_true(widen_bfloat16(bits))
+    return inline(load)
+
+
+@cache
+def _reduce_kernel(kind: str, source: np.dtype, accumulate: np.dtype, result: np.dtype) -> Any:
+    load, store, combine, start = (_loader(kind, source, accumulate), narrow(result), COMBINE[kind],
+                                   identity(kind, accumulate))
+    merge = block_merge(combine, accumulate)
+
+    def reduce(x, y, outer, count, inner, chunks, chunk):
+        columns, lanes = cuda.blockDim.x, cuda.blockDim.y
+        tiles = (inner + columns - 1) // columns
+        block = cuda.blockIdx.x
+        while block < outer * chunks * tiles:
+            column = block % tiles * columns + cuda.threadIdx.x
+            part = block // tiles
+            row = part // chunks
+            first = part % chunks * chunk
+            total = start
+            if column < inner:
+                for k in range(first + cuda.threadIdx.y, min(first + chunk, count), lanes):
+                    total = combine(total, load(x[(row * count + k) * inner + column]))
+            total = merge(total)
+            if cuda.threadIdx.y == 0 and column < inner:
+                y[part * inner + column] = store(total)
+            block += cuda.gridDim.x
+    return runtime.kernel(reduce)
+
+
+# --------------------------------------------------------------------------------------------------------- drivers
+def as_slices(raw: DeviceArray, axes: Shape) -> tuple[Any, int, int, int]:
+    """(flat memory, outer, count, inner) of an array whose `axes` are to be combined; moved together if they are not."""
+    kept = tuple(a for a in range(raw.ndim) if a not in axes)
+    if axes != tuple(range(axes[0], axes[0] + len(axes))):
+        raw = geometry.permute(raw, kept + axes)
+        axes = tuple(range(len(kept), raw.ndim))
+    outer, inner = prod(raw.shape[:axes[0]]), prod(raw.shape[axes[-1] + 1:])
+    return flat(raw), outer, prod(raw.shape[a] for a in axes), inner
+
+
+def launch_slices(kernel: Any, sizes: tuple[int, int, int], *operands: Any) -> None:
+    """Launch a kernel(*operands, outer, count, inner) that merges along the middle axis."""
+    plan = runtime.slices(*sizes)
+    runtime.launch(kernel, plan.blocks, (plan.columns, plan.lanes), *operands, *sizes)
+
+
+def _reduce_once(kernel: Any, x: Any, y: Any, sizes: tuple[int, int, int], chunks: int) -> None:
+    plan = runtime.slices(*sizes, chunks)
+    chunk = runtime.ceil_div(sizes[1], chunks)
+    runtime.launch(kernel, plan.blocks, (plan.columns, plan.lanes), x, y, *sizes, chunks, chunk)
+
+
+def reduce(kind: str, raw: DeviceArray, axes: Shape, keepdims: bool, dtype: np.dtype) -> DeviceArray:
+    """sum, prod, max, min, any or all over `axes`; float16 and bfloat16 accumulate in float32."""
+    result = geometry.empty(reduced_shape(raw.shape, axes, keepdims), dtype)
+    if result.size == 0:
+        return result
+    x, outer, count, inner = as_slices(raw, tuple(sorted(axes)))
+    accumulate = _accumulator(kind, dtype)
+    chunks = runtime.chunks_of(outer, count, inner)
+    source = raw.dtype
+    if chunks > 1:
+        partial = runtime.allocate(outer * chunks * inner, accumulate)
+        _reduce_once(_reduce_kernel(kind, source, accumulate, accumulate), x, partial, (outer, count, inner), chunks)
+        x, count, source = partial, chunks, accumulate
+    _reduce_once(_reduce_kernel(kind, source, accumulate, dtype), x, result.memory, (outer, count, inner), 1)
+    return result
+
+
+# ------------------------------------------------------------------------------------------------------ positions
+@inline
+def _after(a, b):
+    """Does b come before a by value, for the place of the maximum? NaN comes before all."""
+    return (b > a or b != b) and a == a
+
+
+@inline
+def _below(a, b):
+    """As `_after`, for the minimum."""
+    return (b < a or b != b) and a == a
+
+
+@inline
+def _same(a, b):
+    """Equal, or both NaN."""
+    return a == b or (a != a and b != b)
+
+
+@cache
+def _arg_reduce_kernel(kind: str, source: np.dtype) -> Any:
+    number = compute(source) if source != bool else np.dtype(np.uint8)
+    load, start, scalar = widen_to(source, number), identity(kind, number), number.type
+    beats = _after if kind == "max" else _below
+
+    def arg_reduce(x, y, outer, count, inner):
+        values = cuda.shared.array(BLOCK, dtype=scalar)
+        places = cuda.shared.array(BLOCK, dtype=np.int64)
+        columns, lanes, lane = cuda.blockDim.x, cuda.blockDim.y, cuda.threadIdx.y
+        slot = lane * columns + cuda.threadIdx.x
+        tiles = (inner + columns - 1) // columns
+        block = cuda.blockIdx.x
+        while block < outer * tiles:
+            column = block % tiles * columns + cuda.threadIdx.x
+            row = block // tiles
+            best, place = start, np.int64(lane)
+            if column < inner and lane < count:
+                best = load(x[(row * count + lane) * inner + column])
+                for k in range(lane + lanes, count, lanes):
+                    value = load(x[(row * count + k) * inner + column])
+                    if beats(best, value):
+                        best, place = value, np.int64(k)
+            values[slot] = best
+            places[slot] = place
+            cuda.syncthreads()
+            half = lanes // 2
+            while half > 0:
+                other = slot + half * columns
+                if lane < half and places[other] < count:
+                    if beats(values[slot], values[other]) or (_same(values[slot], values[other])
+                                                              and places[other] < places[slot]):
+                        values[slot] = values[other]
+                        places[slot] = places[other]
+                cuda.syncthreads()
+                half = half // 2
+            if lane == 0 and column < inner:
+                y[row * inner + column] = places[slot]
+            cuda.syncthreads()
+            block += cuda.gridDim.x
+    return runtime.kernel(arg_reduce)
+
+
+def arg_reduce(kind: str, raw: DeviceArray, axis: int, keepdims: bool) -> DeviceArray:
+    """The index of the maximum or minimum along `axis`, int64: the first of equals, NaN before all."""
+    result = geometry.empty(reduced_shape(raw.shape, (axis,), keepdims), np.dtype(np.int64))
+    if result.size:
+        x, *sizes = as_slices(raw, (axis,))
+        launch_slices(_arg_reduce_kernel(kind, raw.dtype), tuple(sizes), x, result.memory)
+    return result

@@ -1,0 +1,146 @@
+"""The vocabulary on CUDA: libdevice, through `math` where Numba maps the name for float32 and float64 alike.
+
+Kernel text calls `<entry>_<dtype>`. In the simulator a kernel is plain Python, where math.exp(1000) raises and
+everything is double; there the same names are NumPy's functions, which keep dtype and IEEE results.
+"""
+
+import cmath
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import cuda
+
+from ..program import NATIVE_EVERYWHERE
+from .runtime import SIMULATED, inline
+from .scalars import narrow_bfloat16, widen_bfloat16
+
+FLOATS, COMPLEX = ("float32", "float64"), ("complex64", "complex128")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+# Entry -> the name in `math`; NumPy's name where it differs.
+MATH = dict(exp="exp", expm1="expm1", log="log", log1p="log1p", sqrt="sqrt", sin="sin", cos="cos", tanh="tanh",
+            erf="erf", erfc="erfc", power="pow", absolute="fabs")
+CMATH = ("exp", "log", "sqrt", "sin", "cos", "tanh")
+NATIVE = NATIVE_EVERYWHERE | {"erfc"}
+
+if not SIMULATED:
+    from numba.cuda import libdevice
+
+
+def _simulated_float(entry: str, dtype: str) -> Callable:
+    """NumPy's function; the error functions, which NumPy lacks, through double."""
+    if entry in ("erf", "erfc"):
+        cast, function = np.dtype(dtype).type, getattr(math, entry)
+        return lambda x: cast(function(x))
+    return getattr(np, entry)
+
+
+def _simulated_frexp(part: int) -> Callable:
+    return lambda x: np.frexp(x)[part]
+
+
+def _device_frexp(part: int, dtype: str) -> Callable:
+    """One result of libdevice's frexp, which leaves infinities, NaN and zero as they are with exponent 0."""
+    split = libdevice.frexpf if dtype == "float32" else libdevice.frexp
+
+    def mantissa(x):
+        return split(x)[0]
+
+    def exponent(x):
+        return np.int32(split(x)[1])
+    return inline(exponent if part else mantissa)
+
+
+def _integer_power(dtype: str) -> Callable:
+    """a ** b by squaring, wrapping as NumPy does; the exponent is not negative."""
+    cast = np.dtype(dtype).type
+
+    def power(a, b):
+        result, base, exponent = cast(1), a, b
+        while exponent > 0:
+            if exponent & cast(1):
+                result = cast(result * base)
+            base = cast(base * base)
+            exponent = cast(exponent >> cast(1))
+        return result
+    return inline(power)
+
+
+def _integer_absolute(dtype: str) -> Callable:
+    """|x|; of the lowest integer it is itself, as NumPy has it."""
+    cast = np.dtype(dtype).type
+
+    def absolute(x):
+        return x if x >= cast(0) else cast(cast(0) - x)
+    return inline(absolute)
+
+
+def _complex_absolute(dtype: str) -> Callable:
+    """|z| without overflow."""
+    hypot = np.hypot if SIMULATED else math.hypot
+
+    def absolute(z):
+        return hypot(z.real, z.imag)
+    return inline(absolute)
+
+
+def _complex_sign(dtype: str) -> Callable:
+    """z / |z|, and 0 at 0, as NumPy 2 has it."""
+    cast, modulus = np.dtype(dtype).type, _complex_absolute(dtype)
+
+    def sign(z):
+        size = modulus(z)
+        return cast(0) if size == 0 else cast(z / size)
+    return inline(sign)
+
+
+def _complex_power(dtype: str) -> Callable:
+    """a ** b through exp and log; 0 to a power with positive real part is 0, and to 0 it is 1."""
+    cast, exp, log = np.dtype(dtype).type, cmath.exp, cmath.log
+
+    def power(a, b):
+        if b == cast(0):
+            return cast(1)
+        return cast(0) if a == cast(0) else cast(exp(b * log(a)))
+    return inline(power)
+
+
+def _float_functions(dtype: str) -> dict[str, Callable]:
+    if SIMULATED:
+        found = {entry: _simulated_float(entry, dtype) for entry in MATH}
+        return found | dict(frexp_mantissa=_simulated_frexp(0), frexp_exponent=_simulated_frexp(1))
+    found = {entry: getattr(math, name) for entry, name in MATH.items()}
+    return found | dict(frexp_mantissa=_device_frexp(0, dtype), frexp_exponent=_device_frexp(1, dtype))
+
+
+def _complex_functions(dtype: str) -> dict[str, Callable]:
+    found = {entry: getattr(np if SIMULATED else cmath, entry) for entry in CMATH}
+    power = np.power if SIMULATED else _complex_power(dtype)
+    return found | dict(absolute=_complex_absolute(dtype), sign=_complex_sign(dtype), power=power)
+
+
+def _integer_functions(dtype: str) -> dict[str, Callable]:
+    return dict(power=_integer_power(dtype), absolute=_integer_absolute(dtype))
+
+
+@cache
+def functions(dtype: str) -> dict[str, Callable]:
+    """What each entry that is not printed inline is for this dtype of registers."""
+    if dtype in FLOATS:
+        return _float_functions(dtype)
+    if dtype in COMPLEX:
+        return _complex_functions(dtype)
+    return _integer_functions(dtype)
+
+
+@cache
+def names() -> dict[str, Any]:
+    """Everything that kernel text may name."""
+    dtypes = (*FLOATS, *COMPLEX, *INTEGERS)
+    found = {f"{entry}_{dtype}": f for dtype in dtypes for entry, f in functions(dtype).items()}
+    casts = {dtype: getattr(np, dtype) for dtype in (*dtypes, "float16")}
+    return found | casts | dict(
+        cuda=cuda, inf=np.inf, bool=np.bool_, widen_bfloat16=widen_bfloat16, narrow_bfloat16=narrow_bfloat16,
+        copysign=np.copysign if SIMULATED else math.copysign)
