@@ -1,0 +1,160 @@
+"""From a Python function or LLVM IR to an object file that exports one C function and needs nothing but memcpy.
+
+Numba translates the function and the helpers it calls to LLVM IR; linking, optimising and emitting are done here, so
+that everything but the exported symbol is internal: objects made by different processes, in which Numba counts its
+functions anew, then share one engine without a clash of names, and the machine code is made once, not twice.
+"""
+from functools import cache
+
+from .. import config
+
+WORD_BITS = 64
+POOR = {"256": ("avx512", "avx10", "amx"), "128": ("avx", "amx", "fma", "f16c", "xop", "vaes", "vpclmul")}
+
+
+@cache
+def host():
+    """LLVM's triple, CPU name and dict of CPU features of this machine."""
+    import llvmlite.binding as llvm
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.get_process_triple(), llvm.get_host_cpu_name(), dict(llvm.get_host_cpu_features())
+
+
+def target_features():
+    """The CPU features that kernels are compiled for: the host's, without what config.vector_width excludes."""
+    beyond = POOR.get(str(config.vector_width), ())
+    return {name: has and not name.startswith(beyond) if beyond else has for name, has in host()[2].items()}
+
+
+def vector_width():
+    """Bits of the widest vector registers that kernels are compiled for."""
+    features = target_features()
+    return 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
+
+
+def target_machine():
+    """A new LLVM target machine for this CPU. The large code model: MCJIT may put code and constants far apart."""
+    import llvmlite.binding as llvm
+    triple, cpu, _ = host()
+    features = ",".join(("+" if has else "-") + name for name, has in sorted(target_features().items()))
+    relocation = "static" if triple.startswith("x86") else "default"
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=cpu, features=features, opt=3, reloc=relocation, codemodel="jitdefault", jit=True)
+
+
+def module_object(module, symbol, optimise=True):
+    """The object file of LLVM IR (text or a parsed module), in which only `symbol` is visible from outside."""
+    import llvmlite.binding as llvm
+    machine = target_machine()
+    module = llvm.parse_assembly(module) if isinstance(module, str) else module
+    for item in (*module.functions, *module.global_variables):
+        if not item.is_declaration and item.name != symbol:
+            item.linkage = "internal"
+    if optimise:
+        tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+        tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = tuning.loop_unrolling = True
+        passes = llvm.create_pass_builder(machine, tuning)
+        passes.getModulePassManager().run(module, passes)
+    module.verify()
+    return machine.emit_object(module)
+
+
+def numba_type(kind):
+    """A Numba type from its name: "int64", "float64", "float32*"; a Numba type stays itself."""
+    from numba import types
+    if not isinstance(kind, str):
+        return kind
+    return types.CPointer(getattr(types, kind[:-1])) if kind.endswith("*") else getattr(types, kind)
+
+
+def range_object(function, kinds, symbol):
+    """Compile `function(start, stop, *operands)` to `void symbol(int64* table, int64 start, int64 stop)`.
+
+    Word k of the table becomes operand k by its kind: a pointer from its address, an integer from the word, a float
+    from the bits of a float64.
+    """
+    kinds = tuple(map(numba_type, kinds))
+
+    def unpack(builder, inner, table, start, stop):
+        return [start, stop, *(_operand(builder, table, k, kind, inner[2 + k]) for k, kind in enumerate(kinds))]
+
+    bounds = (numba_type("int64"),) * 2
+    return _c_function(function, bounds + kinds, (numba_type("int64*"), *bounds), unpack, symbol)
+
+
+def elementwise_object(function, pointer_types, symbol):
+    """Compile `function(count, *pointers)` to `void symbol(int64 count, int64* table of pointers)`."""
+    kinds = tuple(map(numba_type, pointer_types))
+
+    def unpack(builder, inner, count, table):
+        return [count, *(_operand(builder, table, k, kind, inner[1 + k]) for k, kind in enumerate(kinds))]
+
+    exported = numba_type("int64"), numba_type("int64*")
+    return _c_function(function, (numba_type("int64"), *kinds), exported, unpack, symbol)
+
+
+def ufunc_loop_object(function, symbol):
+    """Compile `function(pointers, counts, steps, data)` to `void symbol(int64*, int64*, int64*, int64*)`."""
+    words = (numba_type("int64*"),) * 4
+    return _c_function(function, words, words, lambda builder, inner, *arguments: list(arguments), symbol)
+
+
+def _operand(builder, table, number, kind, wanted):
+    """Word `number` of the table as an argument of LLVM type `wanted`."""
+    from llvmlite import ir
+    from numba import types
+    word = builder.load(builder.gep(table, [ir.Constant(ir.IntType(WORD_BITS), number)]))
+    if isinstance(kind, types.CPointer):
+        return builder.inttoptr(word, wanted)
+    if isinstance(kind, types.Float):
+        value = builder.bitcast(word, ir.DoubleType())
+        return value if kind.bitwidth == WORD_BITS else builder.fptrunc(value, wanted)
+    return word if kind.bitwidth == WORD_BITS else builder.trunc(word, wanted)
+
+
+def _c_function(function, arguments, exported, unpack, symbol):
+    """Numba's own cfunc would wrap a kernel in code that reports exceptions: it needs the GIL and a dozen Python
+    symbols. A kernel cannot raise, so this wrapper converts the arguments, calls, and drops the status."""
+    from numba.core.compiler_lock import global_compiler_lock
+    with global_compiler_lock:
+        result = _translated(function, arguments)
+        library = result.library
+        library.add_ir_module(_wrapper(result, exported, unpack, symbol))
+        # Not Numba's library.finalize: it would hand the module to Numba's engine, which emits it a second time.
+        module = library._final_module
+        for helper in dict.fromkeys(library._linking_libraries):
+            module.link_in(helper._get_module_for_linking(), preserve=True)
+        # Inlined, the kernel would lose its attributes: vector width, and pointers that do not overlap.
+        module.get_function(result.fndesc.llvm_func_name).add_function_attribute("noinline")
+        return module_object(module, symbol)
+
+
+def _translated(function, arguments):
+    """Numba's compile result of a function: IR only, no wrappers, no machine code."""
+    from numba.core import types
+    from numba.core.compiler import Flags, compile_extra
+    from numba.core.cpu import FastMathOptions
+    from numba.core.registry import cpu_target
+    flags = Flags()
+    flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+    flags.error_model, flags.fastmath = "numpy", FastMathOptions({"contract"})
+    typing, target = cpu_target.typing_context, cpu_target.target_context
+    typing.refresh()
+    target.refresh()
+    return compile_extra(typing, target, function, arguments, types.void, flags, {})
+
+
+def _wrapper(result, exported, unpack, symbol):
+    """An IR module with the C function `symbol`, which calls the compiled function."""
+    from llvmlite import ir
+    module = result.library.create_ir_module(symbol)
+    inner = result.target_context.declare_function(module, result.fndesc)
+    kinds = [result.target_context.get_value_type(kind) for kind in exported]
+    wrapper = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), symbol)
+    builder = ir.IRBuilder(wrapper.append_basic_block())
+    result_slot, exception_slot, *wanted = inner.function_type.args
+    unused = [builder.alloca(slot.pointee) for slot in (result_slot, exception_slot)]
+    builder.call(inner, unused + unpack(builder, wanted, *wrapper.args))
+    builder.ret_void()
+    return module
