@@ -1,0 +1,259 @@
+"""MLX: the table of primitives on Apple's GPU, and on the CPU build of MLX elsewhere.
+
+A raw array is an `mlx.core.array`. Entries record; values are computed when they are read (`to_numpy`), by
+`synchronize`, and when many results wait. Arrays are never written in place: `put_slice` gives a new one.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+
+from ..program import Program
+from ..shapes import Shape, Window
+from . import convolution, products, reductions, runtime, types, views, vocabulary
+from .runtime import entry
+
+Raw = mx.array
+Axes = tuple[int, ...]
+
+DEVICE = "mlx"
+ALIASES = False
+RAW_TYPES: tuple[type, ...] = (mx.array,)
+UNSUPPORTED: dict[str, str] = {"assign": "MLX arrays do not share memory. Use put_slice, which gives a new array."}
+UNAVAILABLE = "MLX is installed, but cannot compute on this machine. Use device='cpu'."
+
+
+# ------------------------------------------------------------------------------------------------ the device
+@cache
+def is_available() -> bool:
+    """Can MLX compute here?"""
+    try:
+        return bool(runtime.evaluate(mx.ones(1)).item() == 1)
+    except RuntimeError:
+        return False
+
+
+def description() -> str:
+    """The device's name, and MLX's version."""
+    build = "GPU" if runtime.ON_GPU else "CPU build"
+    return f"{mx.device_info()['device_name']} ({build}, MLX {metadata.version('mlx')})"
+
+
+def synchronize() -> None:
+    """Compute everything that is recorded, and wait for it."""
+    runtime.wait()
+
+
+# --------------------------------------------------------------------------------------------------- memory
+def dtype_of(raw: Raw) -> np.dtype:
+    """The dtype, as NumPy calls it."""
+    return types.dtype_of(raw)
+
+
+def from_numpy(array: np.ndarray) -> Raw:
+    """A copy of a NumPy array."""
+    return types.from_numpy(array)
+
+
+def to_numpy(raw: Raw) -> np.ndarray:
+    """A copy as a NumPy array; computes what is recorded."""
+    return types.to_numpy(raw)
+
+
+@entry
+def empty(shape: Shape, dtype: np.dtype) -> Raw:
+    """An array of zeros: MLX has no uninitialised memory."""
+    return mx.zeros(shape, types.to_mlx("empty", dtype))
+
+
+@entry
+def full(shape: Shape, value: Any, dtype: np.dtype) -> Raw:
+    """An array of one value."""
+    return types.full(shape, value, dtype)
+
+
+@entry
+def iota(start: Any, step: Any, count: int, dtype: np.dtype) -> Raw:
+    """start, start + step, ..."""
+    return types.iota(start, step, count, dtype)
+
+
+@entry
+def cast(raw: Raw, dtype: np.dtype) -> Raw:
+    """NumPy's astype."""
+    return types.cast(raw, dtype)
+
+
+@entry
+def copy(raw: Raw) -> Raw:
+    """Another array with the same content."""
+    return mx.array(raw)
+
+
+# ---------------------------------------------------------------------------------------------- elementwise
+def map(program: Program, name: str) -> vocabulary.Call:
+    """A program as a function that broadcasts its arguments."""
+    return vocabulary.function(program, name)
+
+
+def NATIVE() -> frozenset[str]:
+    """The vocabulary entries that need no expansion."""
+    return vocabulary.NATIVE
+
+
+# ------------------------------------------------------------------------------------------------ reductions
+@entry
+def reduce(kind: str, raw: Raw, axes: Axes, keepdims: bool, dtype: np.dtype) -> Raw:
+    """sum, prod, max, min, any or all over axes."""
+    return reductions.reduce(kind, raw, axes, keepdims, dtype)
+
+
+@entry
+def arg_reduce(kind: str, raw: Raw, axis: int, keepdims: bool) -> Raw:
+    """The first index of the extreme, int64; NaN wins."""
+    return reductions.arg_reduce(kind, raw, axis, keepdims)
+
+
+@entry
+def logsumexp(raw: Raw, axes: Axes, keepdims: bool) -> Raw:
+    """Logarithm of the sum of exponentials."""
+    return reductions.logsumexp(raw, axes, keepdims)
+
+
+@entry
+def softmax(raw: Raw, axis: int) -> Raw:
+    """exp(x) over its sum; zeros for only -inf."""
+    return reductions.softmax(raw, axis)
+
+
+@entry
+def softmax_grad(y: Raw, g: Raw, axis: int) -> Raw:
+    """The gradient of softmax, from its result y."""
+    return reductions.softmax_grad(y, g, axis)
+
+
+@entry
+def log_softmax(raw: Raw, axis: int) -> Raw:
+    """The logarithm of softmax."""
+    return reductions.log_softmax(raw, axis)
+
+
+@entry
+def log_softmax_grad(y: Raw, g: Raw, axis: int) -> Raw:
+    """The gradient of log_softmax, from its result y."""
+    return reductions.log_softmax_grad(y, g, axis)
+
+
+@entry
+def cross_entropy(logits: Raw, target: Raw, ignore_index: int) -> Raw:
+    """The loss of each row."""
+    return reductions.cross_entropy(logits, target, ignore_index)
+
+
+@entry
+def cross_entropy_grad(logits: Raw, target: Raw, g: Raw, ignore_index: int) -> Raw:
+    """The gradient of the logits."""
+    return reductions.cross_entropy_grad(logits, target, g, ignore_index)
+
+
+# ------------------------------------------------------------------------------------------------- movement
+@entry
+def reshape(raw: Raw, shape: Shape) -> Raw:
+    """Another shape of the same elements."""
+    return mx.reshape(raw, shape)
+
+
+@entry
+def permute(raw: Raw, axes: Axes) -> Raw:
+    """Axes reordered."""
+    return mx.transpose(raw, axes)
+
+
+@entry
+def broadcast_to(raw: Raw, shape: Shape) -> Raw:
+    """Repeated along new axes and axes of size 1."""
+    return mx.broadcast_to(raw, shape)
+
+
+@entry
+def slice(raw: Raw, index: tuple[Any, ...]) -> Raw:
+    """Basic indexing."""
+    return views.slice_(raw, index)
+
+
+@entry
+def put_slice(raw: Raw, index: tuple[Any, ...], value: Raw) -> Raw:
+    """A copy whose indexed region is replaced."""
+    return views.put_slice(raw, index, value)
+
+
+@entry
+def concatenate(raws: Sequence[Raw], axis: int) -> Raw:
+    """Arrays one after the other."""
+    return mx.concatenate(list(raws), axis)
+
+
+@entry
+def pad(raw: Raw, pairs: Sequence[tuple[int, int]], value: Any) -> Raw:
+    """A constant before and after each axis."""
+    return views.pad(raw, pairs, value)
+
+
+# ------------------------------------------------------------------------------------------------- indexing
+@entry
+def gather(raw: Raw, index: Raw) -> Raw:
+    """Rows by number."""
+    return mx.take(raw, index, axis=0)
+
+
+@entry
+def scatter(raw: Raw, index: Raw, values: Raw) -> Raw:
+    """A copy with rows replaced; the last of equal indices wins."""
+    return views.scatter(raw, index, values)
+
+
+@entry
+def scatter_add(raw: Raw, index: Raw, values: Raw) -> Raw:
+    """A copy with rows added to, in the order of the index."""
+    return views.scatter_add(raw, index, values)
+
+
+@entry
+def compress(mask: Raw, raw: Raw) -> Raw:
+    """Rows where the mask holds; reads the mask."""
+    return views.compress(mask, raw)
+
+
+@entry
+def nonzero(mask: Raw) -> tuple[Raw, ...]:
+    """Indices of the elements that are not zero; reads the mask."""
+    return views.nonzero(mask)
+
+
+# ------------------------------------------------------------------------------------------------- products
+@entry
+def matmul(a: Raw, b: Raw) -> Raw:
+    """The matrix product, over equal or broadcast batch axes."""
+    return products.matmul(a, b)
+
+
+@entry
+def conv(x: Raw, w: Raw, window: Window) -> Raw:
+    """The convolution."""
+    return convolution.conv(x, w, window)
+
+
+@entry
+def conv_input_grad(g: Raw, w: Raw, window: Window, x_shape: Shape) -> Raw:
+    """The gradient of the convolution's input."""
+    return convolution.conv_input_grad(g, w, window, x_shape)
+
+
+@entry
+def conv_weight_grad(x: Raw, g: Raw, window: Window, w_shape: Shape) -> Raw:
+    """The gradient of the convolution's kernel."""
+    return convolution.conv_weight_grad(x, g, window, w_shape)

@@ -1,0 +1,31 @@
+"""Matrix products of every dtype."""
+
+import mlx.core as mx
+
+from .types import FLOATS, multiplied
+
+CHUNK = 1 << 24
+"""Elements of the temporary in a product of integers."""
+
+
+def matmul(a: mx.array, b: mx.array) -> mx.array:
+    """(..., n, k) times (..., k, m). MLX multiplies floats; integers are summed here, wrapping as NumPy's do."""
+    if a.dtype in FLOATS or a.dtype == mx.complex64:
+        inner = multiplied(a.dtype)
+        return mx.matmul(a.astype(inner), b.astype(inner)).astype(a.dtype)
+    if a.dtype == mx.bool_:                # whether any product is true: exact in float32, which counts them
+        return mx.matmul(a.astype(mx.float32), b.astype(mx.float32)) > 0
+    return _sum_of_products(a, b)
+
+
+def _sum_of_products(a: mx.array, b: mx.array) -> mx.array:
+    """Products of columns and rows, a few inner indices at a time."""
+    inner = a.shape[-1]
+    batch = mx.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    shape = (*batch, a.shape[-2], b.shape[-1])
+    total = mx.zeros(shape, a.dtype)
+    count = max(1, CHUNK // max(1, total.size))
+    for start in range(0, inner, count):
+        products = a[..., :, start:start + count, None] * b[..., None, start:start + count, :]
+        total = total + mx.sum(products, -2).astype(a.dtype)
+    return total

@@ -1,0 +1,124 @@
+"""Reductions. MLX's own go in one fixed order."""
+
+import math
+
+import mlx.core as mx
+import numpy as np
+
+from ..shapes import reduced_shape
+from . import special
+from .types import FLOATS, accumulator, constant, to_mlx
+
+Axes = tuple[int, ...]
+
+
+def reduce(kind: str, raw: mx.array, axes: Axes, keepdims: bool, dtype: np.dtype) -> mx.array:
+    """The reduction of `axes`."""
+    wanted = to_mlx(kind, dtype)
+    if kind in ("any", "all"):
+        return getattr(mx, kind)(raw, axes, keepdims).astype(wanted)
+    if kind in ("max", "min"):
+        return _extreme(kind, raw, axes, keepdims).astype(wanted)
+    return getattr(mx, kind)(raw.astype(accumulator(wanted)), axes, keepdims).astype(wanted)
+
+
+def _extreme(kind: str, raw: mx.array, axes: Axes, keepdims: bool) -> mx.array:
+    if raw.size == 0:                      # MLX refuses, even where the result is empty too
+        return mx.zeros(reduced_shape(raw.shape, axes, keepdims), raw.dtype)
+    return getattr(mx, kind)(raw, axes, keepdims)
+
+
+def arg_reduce(kind: str, raw: mx.array, axis: int, keepdims: bool) -> mx.array:
+    """The first index of the extreme, or of the first NaN; MLX's kernel for the GPU passes over NaN."""
+    find = mx.argmax if kind == "max" else mx.argmin
+    if raw.size == 0:
+        return mx.zeros(reduced_shape(raw.shape, (axis,), keepdims), mx.int64)
+    found = find(raw, axis, keepdims)
+    if raw.dtype in FLOATS:
+        is_nan = raw != raw
+        found = mx.where(mx.any(is_nan, axis, keepdims), mx.argmax(is_nan, axis, keepdims), found)
+    return found.astype(mx.int64)
+
+
+# ------------------------------------------------------------------------------------------- sums of exponentials
+def wide(raw: mx.array) -> mx.array:
+    """float16 and bfloat16 compute in float32."""
+    return raw.astype(mx.float32) if raw.dtype != mx.float64 else raw
+
+
+def _total(terms: mx.array, axes: Axes) -> mx.array:
+    return mx.sum(terms.astype(accumulator(terms.dtype)), axes, True).astype(terms.dtype)
+
+
+def shifted(raw: mx.array, axes: Axes) -> tuple[mx.array, mx.array, mx.array]:
+    """The largest value (0 where it is infinite), the values less it, and the sum of their exponentials."""
+    top = _extreme("max", raw, axes, True)
+    top = mx.where(mx.isinf(top), constant(0, raw.dtype), top)
+    values = raw - top
+    return top, values, _total(special.exp(values), axes)
+
+
+def _or_one(total: mx.array) -> mx.array:
+    """Where only -inf was summed, 1: softmax is zeros there."""
+    return mx.where(total == 0, constant(1, total.dtype), total)
+
+
+def logsumexp(raw: mx.array, axes: Axes, keepdims: bool) -> mx.array:
+    """Logarithm of the sum of exponentials; -inf of only -inf."""
+    top, _, total = shifted(wide(raw), axes)
+    found = (top + mx.log(total)).astype(raw.dtype)
+    return found if keepdims else mx.squeeze(found, axes)
+
+
+def softmax(raw: mx.array, axis: int) -> mx.array:
+    """exp(x) over its sum; zeros for only -inf."""
+    if raw.size == 0:
+        return raw
+    if raw.dtype == mx.float64:            # MLX's own would compute it in float32
+        _, values, total = shifted(raw, (axis,))
+        return special.exp(values) / _or_one(total)
+    nothing = mx.max(raw, axis, True) == constant(-math.inf, raw.dtype)
+    return mx.where(nothing, constant(0, raw.dtype), mx.softmax(raw, axis, precise=True))
+
+
+def log_softmax(raw: mx.array, axis: int) -> mx.array:
+    """The logarithm of softmax."""
+    _, values, total = shifted(wide(raw), (axis,))
+    return (values - mx.log(_or_one(total))).astype(raw.dtype)
+
+
+def softmax_grad(y: mx.array, g: mx.array, axis: int) -> mx.array:
+    """y * (g - sum(g * y))."""
+    value, slope = wide(y), wide(g)
+    return (value * (slope - _total(slope * value, (axis,)))).astype(y.dtype)
+
+
+def log_softmax_grad(y: mx.array, g: mx.array, axis: int) -> mx.array:
+    """g - exp(y) * sum(g)."""
+    slope = wide(g)
+    return (slope - special.exp(wide(y)) * _total(slope, (axis,))).astype(y.dtype)
+
+
+# -------------------------------------------------------------------------------------------------- cross entropy
+def _kept(target: mx.array, ignore_index: int) -> tuple[mx.array, mx.array]:
+    """Which rows count, and their class (0 where they do not), as columns."""
+    column = mx.expand_dims(target, 1)
+    counts = column != constant(ignore_index, target.dtype)
+    return counts, mx.where(counts, column, constant(0, target.dtype))
+
+
+def cross_entropy(logits: mx.array, target: mx.array, ignore_index: int) -> mx.array:
+    """Minus log_softmax at the target; 0 where it is ignored."""
+    counts, column = _kept(target, ignore_index)
+    _, values, total = shifted(wide(logits), (1,))
+    losses = mx.log(total) - mx.take_along_axis(values, column, 1)
+    return mx.squeeze(mx.where(counts, losses, constant(0, losses.dtype)), 1).astype(logits.dtype)
+
+
+def cross_entropy_grad(logits: mx.array, target: mx.array, g: mx.array, ignore_index: int) -> mx.array:
+    """(softmax - onehot) * g; 0 where the target is ignored."""
+    counts, column = _kept(target, ignore_index)
+    hit = mx.arange(logits.shape[1], dtype=target.dtype) == column
+    slope = softmax(wide(logits), 1) - hit.astype(wide(logits).dtype)
+    scaled = slope * wide(mx.expand_dims(g, 1))
+    return mx.where(counts, scaled, constant(0, scaled.dtype)).astype(logits.dtype)

@@ -1,0 +1,55 @@
+"""Movement and indexing. MLX's slices do not alias: a view is a lazy copy, and a write gives a new array."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+
+from . import runtime
+from .types import SMALL_FLOATS, from_numpy, to_numpy
+
+Index = tuple[Any, ...]
+
+
+def slice_(raw: mx.array, index: Index) -> mx.array:
+    """Basic indexing by integers, slices, None and an ellipsis."""
+    return raw[index]
+
+
+def put_slice(raw: mx.array, index: Index, value: mx.array) -> mx.array:
+    """`raw` with the indexed region replaced, out of place."""
+    new = mx.array(raw)                    # its own handle: MLX's assignment rebinds it
+    new[index] = value
+    return new
+
+
+def pad(raw: mx.array, pairs: Sequence[tuple[int, int]], value: Any) -> mx.array:
+    """A constant before and after each axis."""
+    return mx.pad(raw, list(pairs), constant_values=mx.array(value, raw.dtype))
+
+
+def scatter(raw: mx.array, index: mx.array, values: mx.array) -> mx.array:
+    """Rows replaced; of equal indices the last wins. On the host's stream: the GPU writes in no fixed order."""
+    with mx.stream(runtime.HOST_STREAM):
+        new = mx.array(raw)
+        new[index] = values
+        return new
+
+
+def scatter_add(raw: mx.array, index: mx.array, values: mx.array) -> mx.array:
+    """Rows added to, one after the other, small floats in float32. On the host's stream: the GPU's order varies."""
+    with mx.stream(runtime.HOST_STREAM):
+        if raw.dtype in SMALL_FLOATS:
+            return raw.astype(mx.float32).at[index].add(values.astype(mx.float32)).astype(raw.dtype)
+        return raw.at[index].add(values)
+
+
+def compress(mask: mx.array, raw: mx.array) -> mx.array:
+    """Rows where the mask holds. How many depends on the data: the mask is read on the host."""
+    return mx.take(raw, from_numpy(np.flatnonzero(to_numpy(mask))), axis=0)
+
+
+def nonzero(mask: mx.array) -> tuple[mx.array, ...]:
+    """Indices of the elements that are not zero, an array an axis; found on the host."""
+    return tuple(from_numpy(found.astype(np.int64)) for found in np.nonzero(to_numpy(mask)))
