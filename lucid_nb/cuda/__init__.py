@@ -1,0 +1,55 @@
+"""CUDA: the table of primitives as @cuda.jit kernels of numba-cuda. They run in Numba's simulator too.
+
+Importing this folder imports numba-cuda and touches no driver; where numba-cuda is missing it raises BackendError.
+"""
+
+import numpy as np
+
+from . import runtime
+from .array import DeviceArray, broadcast_to, empty, from_numpy, permute
+from .array import slice_view as slice
+from .conv import conv, conv_input_grad, conv_weight_grad
+from .copy import assign, cast, concatenate, copy, full, iota, pad, reshape, to_numpy
+from .elementwise import map_program as map
+from .gemm import matmul
+from .index import compress, gather, nonzero, scatter, scatter_add
+from .reduce import arg_reduce, reduce
+from .runtime import description, is_available, synchronize
+from .softmax import (
+    cross_entropy,
+    cross_entropy_grad,
+    log_softmax,
+    log_softmax_grad,
+    logsumexp,
+    softmax,
+    softmax_grad,
+)
+from .vocabulary import NATIVE as _NATIVE
+
+__all__ = [
+    "ALIASES", "DEVICE", "NATIVE", "RAW_TYPES", "UNSUPPORTED", "DeviceArray", "arg_reduce", "assign", "broadcast_to",
+    "cast", "compress", "concatenate", "conv", "conv_input_grad", "conv_weight_grad", "copy", "cross_entropy",
+    "cross_entropy_grad", "description", "dtype_of", "empty", "from_numpy", "full", "gather", "iota", "is_available",
+    "log_softmax", "log_softmax_grad", "logsumexp", "map", "matmul", "nonzero", "pad", "permute", "reduce", "reshape",
+    "scatter", "scatter_add", "slice", "softmax", "softmax_grad", "synchronize", "to_numpy",
+]
+DEVICE = "cuda"
+ALIASES = True
+RAW_TYPES = (DeviceArray,)
+UNSUPPORTED: dict[str, str] = {}
+
+
+def NATIVE() -> frozenset[str]:
+    """Vocabulary entries that have a kernel form here; others arrive as expansions."""
+    return _NATIVE
+
+
+def dtype_of(raw: DeviceArray) -> np.dtype:
+    """The dtype of a raw array."""
+    return raw.dtype
+
+
+def __getattr__(name: str) -> str:
+    if name == "UNAVAILABLE":
+        return runtime.unavailable()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

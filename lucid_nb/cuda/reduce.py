@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import BOOL
 from ..shapes import reduced_shape
 from . import array as geometry
 from . import runtime
@@ -93,7 +94,7 @@ def block_merge(combine: Callable, dtype: np.dtype) -> Callable:
 
 def _accumulator(kind: str, dtype: np.dtype) -> np.dtype:
     """The dtype that partial results have."""
-    if kind in ("any", "all") or dtype == bool:
+    if kind in ("any", "all") or dtype == BOOL:
         return np.dtype(np.uint8)
     return compute(dtype)
 
@@ -138,7 +139,7 @@ def _reduce_kernel(kind: str, source: np.dtype, accumulate: np.dtype, result: np
 
 # --------------------------------------------------------------------------------------------------------- drivers
 def as_slices(raw: DeviceArray, axes: Shape) -> tuple[Any, int, int, int]:
-    """(flat memory, outer, count, inner) of an array whose `axes` are to be combined; moved together if they are not."""
+    """(flat memory, outer, count, inner) of an array whose sorted `axes` are combined; a copy where they are apart."""
     kept = tuple(a for a in range(raw.ndim) if a not in axes)
     if axes != tuple(range(axes[0], axes[0] + len(axes))):
         raw = geometry.permute(raw, kept + axes)
@@ -197,7 +198,7 @@ def _same(a, b):
 
 @cache
 def _arg_reduce_kernel(kind: str, source: np.dtype) -> Any:
-    number = compute(source) if source != bool else np.dtype(np.uint8)
+    number = compute(source) if source != BOOL else np.dtype(np.uint8)
     load, start, scalar = widen_to(source, number), identity(kind, number), number.type
     beats = _after if kind == "max" else _below
 

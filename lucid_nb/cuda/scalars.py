@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import BFLOAT16
+from ..dtypes import BFLOAT16, BOOL
 from .runtime import SIMULATED, inline
 
 if SIMULATED:
@@ -50,11 +50,6 @@ def narrow_bfloat16(value):
 
 
 @inline
-def _identity(value):
-    return value
-
-
-@inline
 def is_true(value):
     """1 where a value counts as true, as NumPy has it (NaN does)."""
     return np.uint8(1) if value != 0 else np.uint8(0)
@@ -66,14 +61,9 @@ def as_bool(value):
     return value != 0
 
 
-def widen(dtype: np.dtype) -> Callable[[Any], Any]:
-    """The cast from memory to registers."""
-    return widen_bfloat16 if dtype == BFLOAT16 else compute(dtype).type if dtype != bool else _identity
-
-
 def narrow(dtype: np.dtype) -> Callable[[Any], Any]:
     """The cast from registers to memory."""
-    return narrow_bfloat16 if dtype == BFLOAT16 else as_bool if dtype == bool else dtype.type
+    return narrow_bfloat16 if dtype == BFLOAT16 else as_bool if dtype == BOOL else dtype.type
 
 
 @cache

@@ -1,0 +1,79 @@
+"""Where the CUDA tests can run: the simulator has a process of its own; compiling needs NVIDIA's compiler wheels."""
+
+import importlib.util
+import os
+import re
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+CAPABILITY = (8, 0)
+
+
+def pytest_collection_modifyitems(items):
+    """Simulator tests are skipped where Numba was started without it."""
+    skip = pytest.mark.skip(reason="needs NUMBA_ENABLE_CUDASIM=1, chosen before Numba is imported")
+    for item in items:
+        if item.get_closest_marker("cuda_simulator") and not SIMULATED:
+            item.add_marker(skip)
+
+
+def why_not_compiling():
+    """Why kernels cannot be compiled to machine code here; empty where they can."""
+    if SIMULATED:
+        return "the simulator compiles nothing"
+    for module, package in (("nvidia.cu13", "nvidia-nvvm and nvidia-nvjitlink"), ("cuda.core", "cuda-core")):
+        try:
+            found = importlib.util.find_spec(module)
+        except ModuleNotFoundError:
+            found = None
+        if found is None:
+            return f"{package} is not installed (the extra test-cuda brings it)"
+    return ""
+
+
+class MachineCode(NamedTuple):
+    """What the compiler made of one kernel."""
+
+    name: str
+    ptx: str
+    code: bytes
+    registers: int
+    spilled: int
+    stack: int
+
+
+def compile_kernel(dispatcher, arguments):
+    """PTX and machine code of a kernel for the types of these arguments, without a GPU."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+    from numba import cuda
+    from numba.cuda.typing.typeof import typeof
+
+    types = tuple(map(typeof, arguments))
+    ptx, _ = cuda.compile(dispatcher.py_func, types, device=False, abi="numba", output="ptx", cc=CAPABILITY)
+    options = LinkerOptions(arch="sm_{}{}".format(*CAPABILITY), verbose=True, ptxas_options=["-v"])
+    linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=options)
+    code, log = linker.link("cubin").code, linker.get_info_log()
+    registers, spilled, stack = (max(map(int, re.findall(pattern, log))) for pattern in (
+        r"Used (\d+) registers", r"(\d+) bytes spill stores", r"(\d+) bytes stack frame"))
+    return MachineCode(dispatcher.py_func.__name__, ptx, code, registers, spilled, stack)
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """A list that fills with the machine code of every kernel that an entry of the table launches; nothing runs."""
+    if reason := why_not_compiling():
+        pytest.skip(reason)
+    from lucid_nb.cuda import runtime
+    found = []
+
+    def launch(function, blocks, threads, *arguments):
+        found.append(compile_kernel(function, arguments))
+
+    monkeypatch.setattr(runtime, "allocate", lambda count, dtype: np.zeros(max(count, 1), dtype))
+    monkeypatch.setattr(runtime, "upload", lambda flat: flat)
+    monkeypatch.setattr(runtime, "download", lambda flat: flat)
+    monkeypatch.setattr(runtime, "launch", launch)
+    return found

@@ -1,0 +1,166 @@
+"""Printed kernels against NumPy, SciPy and float64."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+import scipy.special
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+import lucid_nb.cuda as table
+from lucid_nb import program
+from lucid_nb.cuda import elementwise
+from lucid_nb.expr import trace
+
+pytestmark = pytest.mark.cuda_simulator
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+X = np.array([-95, -60, -3, -0.5, -0.0, 0, 0.3, 2.5, 60, np.inf, -np.inf, np.nan, 1e-42, 1e38], "float32")
+
+
+def apply(formula, *hosts):
+    """The formula on the device, from host arrays to host arrays."""
+    outputs = trace(formula, len(hosts))
+    typed = program.type_program(outputs, [host.dtype.name for host in hosts], table.NATIVE())
+    result = table.map(typed, "formula")(*(table.from_numpy(host) for host in hosts))
+    return tuple(map(table.to_numpy, result)) if isinstance(result, tuple) else table.to_numpy(result)
+
+
+ORACLES = dict(
+    exp=np.exp, expm1=np.expm1, log=np.log, log1p=np.log1p, sqrt=np.sqrt, sin=np.sin, cos=np.cos, tanh=np.tanh,
+    erf=scipy.special.erf, erfc=scipy.special.erfc, absolute=np.abs, sign=np.sign, negative=np.negative,
+    sigmoid=scipy.special.expit, softplus=lambda x: np.logaddexp(x, 0), logsigmoid=scipy.special.log_expit,
+    normal_cdf=scipy.special.ndtr, frexp_mantissa=lambda x: np.frexp(x)[0])
+
+
+@pytest.mark.parametrize("name", ORACLES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_function_agrees_with_its_oracle(name, dtype):
+    x = X[np.isfinite(X) | np.isnan(X) | (name not in ("sin", "cos"))].astype(dtype)
+    got = apply(lambda m, x: getattr(m, name)(x), x)
+    with np.errstate(all="ignore"):
+        expected = ORACLES[name](x.astype("float64")).astype(dtype)
+    assert got.dtype == expected.dtype
+    tolerance = 5e-7 if dtype == "float32" or name == "normal_cdf" else 1e-15
+    if name == "normal_cdf":
+        x, got, expected = x[np.abs(x) != np.inf], got[np.abs(x) != np.inf], expected[np.abs(x) != np.inf]
+    np.testing.assert_allclose(got, expected, rtol=tolerance, atol=1e-44)
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide", "maximum", "minimum", "power"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_binary_equals_numpy_on_every_pair(name, dtype):
+    x = X.astype(dtype)
+    got = apply(lambda m, a, b: getattr(m, name)(a, b), x[:, None], x)
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(x[:, None], x)
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("name", ["greater", "greater_equal", "less", "less_equal", "equal", "not_equal"])
+def test_comparison_gives_bool(name):
+    got = apply(lambda m, a, b: getattr(m, name)(a, b), X[:, None], X)
+    assert got.dtype == bool
+    np.testing.assert_array_equal(got, getattr(np, name)(X[:, None], X))
+
+
+def test_absorbing_product_and_quotient():
+    g, d = X[:, None].astype("float64"), X.astype("float64")
+    product = apply(lambda m, g, d: m.absorbing_product(g, d), g, d)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(product, np.where((g == 0) | (d == 0), 0, g * d))
+        quotient = apply(lambda m, g, d: m.absorbing_quotient(g, d), g, d)
+        np.testing.assert_array_equal(quotient, np.where((g == 0) | np.isinf(d), 0, g / d))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint64"])
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "maximum", "minimum", "negative", "absolute", "sign"])
+def test_integers_wrap_as_numpy(name, dtype):
+    bounds = np.iinfo(dtype)
+    x = np.array([0, 1, 3, 100, bounds.max, bounds.min, bounds.max - 5], dtype)
+    hosts = (x,) if name in ("negative", "absolute", "sign") else (x[:, None], x)
+    got = apply(lambda m, *args: getattr(m, name)(*args), *hosts)
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(*hosts)
+    assert got.dtype == expected.dtype
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_integer_power_wraps_as_numpy():
+    base, exponent = np.arange(-6, 7, dtype="int32")[:, None], np.array([0, 1, 2, 3, 7, 13], "int32")
+    np.testing.assert_array_equal(apply(lambda m, a, b: m.power(a, b), base, exponent), base ** exponent)
+
+
+def test_bool_programs_and_conditions():
+    a, b = np.array([True, True, False, False]), np.array([True, False, True, False])
+    np.testing.assert_array_equal(apply(lambda m, a, b: m.maximum(a, b), a, b), a | b)
+    np.testing.assert_array_equal(apply(lambda m, a, b: a * b, a, b), a & b)
+    x = np.array([1, 2, 3, 4], "int16")
+    np.testing.assert_array_equal(apply(lambda m, c, x: m.where(c, x, -x), a, x), np.where(a, x, -x))
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "sqrt", "sin", "cos", "tanh", "absolute", "sign", "negative"])
+def test_complex_functions_agree_with_numpy(name):
+    z = np.array([1 + 2j, -0.5 + 0.25j, 0.3 - 1j, 2, -3j], "complex64")
+    got = apply(lambda m, z: getattr(m, name)(z), z)
+    expected = getattr(np, name)(z)
+    assert got.dtype == expected.dtype
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def test_complex_arithmetic_agrees_with_numpy():
+    z = np.array([1 + 2j, -0.5 + 0.25j, 0.3 - 1j, 2, -3j], "complex128")
+    got = apply(lambda m, a, b: a * b - a / b + m.conjugate(a), z[:, None], z)
+    np.testing.assert_allclose(got, z[:, None] * z - z[:, None] / z + z[:, None].conj(), rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["float16", BFLOAT16], ids=str)
+def test_halves_compute_in_float32_and_round_once(dtype):
+    x = np.linspace(-4, 4, 33).astype(dtype)
+    got = apply(lambda m, x: m.exp(x) * x + 1, x)
+    wide = x.astype("float32")
+    assert got.dtype == x.dtype
+    np.testing.assert_array_equal(got, (np.exp(wide) * wide + np.float32(1)).astype(dtype))
+
+
+def test_several_results_and_mixed_inputs():
+    x, y = np.array([1, 5, 9], "float32"), np.array([2, 2, 2], "float64")
+    total, larger = apply(lambda m, x, y: (x + y, x > y), x, y)
+    np.testing.assert_array_equal(total, x + y)
+    np.testing.assert_array_equal(larger, x > y)
+
+
+@given(data=st.data())
+def test_broadcast_and_strided_operands_equal_numpy(data):
+    shapes = data.draw(npst.mutually_broadcastable_shapes(num_shapes=2, max_dims=4, max_side=3, min_side=0))
+    hosts, devices = [], []
+    for seed, shape in enumerate(shapes.input_shapes):
+        host = np.random.default_rng(seed).standard_normal([size + 1 for size in shape])
+        index = tuple(slice(size, None, -1) if size and flip else slice(size) for size, flip in
+                      zip(shape, data.draw(st.tuples(*[st.booleans()] * len(shape)))))
+        index = tuple(slice(size, 0, -1) if s.step else s for s, size in zip(index, shape))
+        hosts.append(host[index])
+        devices.append(table.slice(table.from_numpy(host), index))
+    outputs = trace(lambda m, a, b: a * b + a, 2)
+    got = table.map(program.type_program(outputs, ["float64"] * 2, table.NATIVE()), "f")(*devices)
+    assert got.shape == shapes.result_shape
+    np.testing.assert_allclose(table.to_numpy(got), hosts[0] * hosts[1] + hosts[0], rtol=1e-15)
+
+
+def test_eight_axes_that_do_not_merge():
+    host = np.arange(2.0**8).reshape((2,) * 8)
+    device = table.permute(table.from_numpy(host), tuple(range(7, -1, -1)))
+    outputs = trace(lambda m, a, b: a - 2 * b, 2)
+    got = table.map(program.type_program(outputs, ["float64"] * 2, table.NATIVE()), "f")(device, table.from_numpy(host))
+    np.testing.assert_array_equal(table.to_numpy(got), host.T - 2 * host)
+
+
+def test_one_value_and_an_offset_are_read_without_a_copy(monkeypatch):
+    host = np.arange(10, dtype="float32")
+    view = table.slice(table.from_numpy(host), (slice(2, 7),))
+    scalar = table.slice(table.from_numpy(host), (3,))
+    launched = []
+    monkeypatch.setattr(elementwise.runtime, "launch", lambda kernel, *rest: launched.append(kernel))
+    outputs = trace(lambda m, a, b: a * b, 2)
+    table.map(program.type_program(outputs, ["float32"] * 2, table.NATIVE()), "f")(view, scalar)
+    assert len(launched) == 1

@@ -1,0 +1,89 @@
+"""Launch geometry as arithmetic, availability without a GPU, and forks."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from lucid_nb.cuda import runtime
+from lucid_nb.errors import BackendError
+
+from .conftest import SIMULATED
+
+GRID_LIMIT = 2**31 - 1
+needs_simulator = pytest.mark.cuda_simulator
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 1000, 2**31 + 1, 2**40])
+def test_grid_stays_within_the_limit_of_the_x_axis(pieces):
+    assert 1 <= runtime.grid(pieces) <= min(GRID_LIMIT, runtime.MAX_BLOCKS)
+
+
+@pytest.mark.parametrize("sizes", [(1, 2**31 + 7, 1), (70_000, 3, 70_000), (2**32, 1, 1), (1, 1, 2**33), (5, 0, 3)])
+def test_slices_cover_every_column_with_one_block_size(sizes):
+    outer, count, inner = sizes
+    plan = runtime.slices(*sizes)
+    assert plan.columns * plan.lanes <= runtime.BLOCK and plan.lanes & (plan.lanes - 1) == 0
+    assert (plan.tiles - 1) * plan.columns < inner <= plan.tiles * plan.columns
+    assert 1 <= plan.blocks <= GRID_LIMIT
+
+
+@pytest.mark.parametrize("sizes", [(1, 2**31 + 7, 1), (1, 10_000, 1), (1, 10, 1), (2**20, 10_000, 1)])
+def test_chunks_cover_the_axis_and_leave_none_empty(sizes):
+    outer, count, inner = sizes
+    chunks = runtime.chunks_of(*sizes)
+    chunk = runtime.ceil_div(count, chunks)
+    assert (chunks - 1) * chunk < count <= chunks * chunk
+    assert chunks == 1 or outer < runtime.FEW_BLOCKS
+
+
+@pytest.mark.parametrize("count, power", [(0, 1), (1, 1), (2, 2), (3, 4), (1025, 2048), (2**31, 2**31)])
+def test_power_of_two_is_the_next_one(count, power):
+    assert runtime.power_of_two(count) == power
+
+
+@pytest.mark.skipif(SIMULATED, reason="the simulator is always available")
+def test_without_a_device_the_reason_and_the_remedy_are_one_line():
+    import lucid_nb.cuda as table
+    if table.is_available():
+        assert table.UNAVAILABLE == ""
+        return
+    assert "\n" not in table.UNAVAILABLE and table.UNAVAILABLE.endswith(".")
+    with pytest.raises(BackendError, match=r"CUDA is not usable.*(nvidia|NVIDIA)"):
+        table.empty((2,), np.dtype("float32"))
+    table.synchronize()
+
+
+def test_missing_numba_cuda_is_a_backend_error():
+    code = ("import sys; sys.modules['numba.cuda'] = None\n"
+            "from lucid_nb.errors import BackendError\n"
+            "try:\n    import lucid_nb.cuda\n"
+            "except BackendError as error:\n    print(error)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'lucid_nb[cuda]'" in done.stdout
+
+
+@needs_simulator
+def test_fork_after_use_names_fork_and_spawn():
+    import lucid_nb.cuda as table
+    table.empty((2,), np.dtype("float32"))
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            table.empty((2,), np.dtype("float32"))
+        except BaseException as error:
+            os.write(writer, f"{type(error).__name__} {error}".encode())
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    text = os.read(reader, 1000).decode()
+    os.close(reader)
+    assert text.startswith("DeviceError") and "fork" in text and "spawn" in text
+
+
+@needs_simulator
+def test_description_names_the_simulator():
+    assert "simulator" in runtime.description()
