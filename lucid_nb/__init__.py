@@ -1,0 +1,98 @@
+"""lucid_nb: NumPy's programs with gradients and devices, in pure Python.
+
+    import lucid_nb as np
+
+runs a NumPy program; `requires_grad=True` differentiates it; `device="cuda"` or `"mlx"` moves it. Compiled kernels,
+devices and subpackages load when they are first used.
+"""
+
+import importlib
+from typing import Any
+
+import numpy as _numpy
+from numpy import (
+    bool,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    inf,
+    int8,
+    int16,
+    int32,
+    int64,
+    nan,
+    newaxis,
+    pi,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+
+from . import creation, errors, ops
+from .array import Tensor
+from .backend import default_device, device, devices, set_default_device
+from .dtypes import bfloat16, default_dtype, set_default_dtype
+from .errors import (
+    AxisError,
+    BackendError,
+    ConfigError,
+    DeviceError,
+    DTypeError,
+    GradError,
+    IndexError,
+    LinAlgError,
+    LucidError,
+    OverflowError,
+    ShapeError,
+)
+from .register import functions as _functions
+from .tape import grad_mode as _grad_mode
+from .tape import modes as _modes
+
+__version__ = "0.1.0"
+globals().update(_functions)
+_SUBPACKAGES = {"nn", "optim", "data", "testing", "config", "random", "autograd"}
+_THREADS = {"set_num_threads", "get_num_threads"}
+
+
+class no_grad(_grad_mode):
+    """Record nothing inside the block, or inside the decorated function; in this thread."""
+
+    def __init__(self) -> None:
+        super().__init__(False)
+
+
+class enable_grad(_grad_mode):
+    """Record inside the block, or inside the decorated function; in this thread."""
+
+    def __init__(self) -> None:
+        super().__init__(True)
+
+
+set_grad_enabled = _grad_mode
+
+
+def is_grad_enabled() -> bool:
+    """Is this thread recording?"""
+    return _modes.enabled
+
+
+grad_enabled = is_grad_enabled
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBPACKAGES:
+        return importlib.import_module(f".{name}", __name__)
+    if name in _THREADS:
+        threads = importlib.import_module(".kernels.threads", __name__)
+        return {"set_num_threads": threads.set_num_threads, "get_num_threads": threads.num_threads}[name]
+    if name == "CONV_VIEW_LIMIT_MB":
+        return importlib.import_module(".config", __name__).conv_view_limit_mb
+    raise AttributeError(f"module 'lucid_nb' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBPACKAGES, *_THREADS, "CONV_VIEW_LIMIT_MB"})

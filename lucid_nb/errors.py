@@ -54,3 +54,7 @@ class OverflowError(LucidError, builtins.OverflowError):
 
 class LinAlgError(LucidError, np.linalg.LinAlgError):
     """A matrix has no such decomposition or inverse."""
+
+
+class StateError(LucidError, RuntimeError):
+    """Saved weights or optimizer states do not belong to what they are loaded into."""

@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
+from types import EllipsisType
+from typing import Any
 
-from .errors import AxisError, ShapeError
+from .errors import AxisError, IndexError, ShapeError
 
 Shape = tuple[int, ...]
 
@@ -71,3 +74,79 @@ def reduced_shape(shape: Shape, axes: Shape, keepdims: bool) -> Shape:
     if keepdims:
         return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
     return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+
+
+def inverse_permutation(axes: Shape) -> Shape:
+    """The order that undoes `axes`."""
+    return tuple(sorted(range(len(axes)), key=axes.__getitem__))
+
+
+def check_sizes(op: str, shape: Shape) -> Shape:
+    """Refuse negative extents."""
+    if any(size < 0 for size in shape):
+        raise ShapeError(f"{op}: negative size in shape {shape}. Sizes are 0 or more.")
+    return shape
+
+
+def resolve_shape(op: str, shape: Shape, wanted: Shape) -> Shape:
+    """The wanted shape with its -1 replaced by what the number of elements leaves."""
+    count, known = prod(shape), prod(size for size in wanted if size != -1)
+    if any(size < -1 for size in wanted) or wanted.count(-1) > 1:
+        raise ShapeError(f"{op}: shape {wanted} is not possible. At most one size may be -1, none less.")
+    if -1 in wanted:
+        if known == 0 or count % known:
+            raise ShapeError(f"{op}: {count} elements of shape {shape} do not fill {wanted}. "
+                             "Choose sizes whose product divides them.")
+        return tuple(count // known if size == -1 else size for size in wanted)
+    if known != count:
+        raise ShapeError(f"{op}: {count} elements of shape {shape} do not fit {wanted}, which has {known}. "
+                         "The products must be equal.")
+    return wanted
+
+
+def check_concat(op: str, shapes: list[Shape], axis: int) -> int:
+    """The axis from the front, after checking that all other extents are equal."""
+    first = shapes[0]
+    if not first:
+        raise ShapeError(f"{op}: 0-d arrays have no axis to join. Reshape them to (1,).")
+    axis = normalize_axis(op, axis, len(first))
+    for shape in shapes[1:]:
+        if len(shape) != len(first) or any(a != b for i, (a, b) in enumerate(zip(shape, first)) if i != axis):
+            raise ShapeError(f"{op}: shapes {first} and {shape} differ outside axis {axis}. Make them equal there.")
+    return axis
+
+
+# ------------------------------------------------------------------------------------------------- indices
+def check_index(index: Any, shape: Shape) -> None:
+    """Refuse a basic index (integers, slices, None, an ellipsis) that does not fit a shape."""
+    parts = index if isinstance(index, tuple) else (index,)
+    used = sum(part is not None and part is not Ellipsis for part in parts)
+    if used > len(shape):
+        raise IndexError(f"index: {used} indices for shape {shape} with {len(shape)} axes. Leave some out.")
+    if sum(part is Ellipsis for part in parts) > 1:
+        raise IndexError(f"index: more than one ellipsis in {index!r}. Keep one.")
+    axis = 0
+    for part in parts:
+        if part is Ellipsis:
+            axis += len(shape) - used
+        elif part is not None:
+            if not isinstance(part, (slice, EllipsisType)):
+                check_bounds(int(part), axis, shape[axis])
+            axis += 1
+
+
+def check_bounds(position: int, axis: int, size: int) -> None:
+    """Refuse an integer index outside an axis."""
+    if not -size <= position < size:
+        raise IndexError(f"index: {position} is out of range for axis {axis} of size {size}. "
+                         + (f"Use {-size} to {size - 1}." if size else "It is empty."))
+
+
+def product(sizes: Shape) -> int:
+    """How many elements."""
+    return prod(sizes)
+
+
+def swapped_last(ndim: int) -> Shape:
+    """The order that exchanges the last two axes."""
+    return (*range(ndim - 2), ndim - 1, ndim - 2)

@@ -1,0 +1,117 @@
+"""The CPU: the table's entries over NumPy arrays."""
+
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..program import Program
+from . import elementwise
+
+DEVICE, ALIASES, RAW_TYPES = "cpu", True, (np.ndarray,)
+UNSUPPORTED: dict[str, str] = {}
+UNAVAILABLE = ""
+NATIVE = elementwise.native
+
+
+def is_available() -> bool:
+    """Always."""
+    return True
+
+
+def description() -> str:
+    """The processor's name."""
+    return platform.processor() or platform.machine()
+
+
+def dtype_of(raw: np.ndarray) -> np.dtype:
+    """The dtype."""
+    return raw.dtype
+
+
+def from_numpy(array: np.ndarray) -> np.ndarray:
+    """The array itself."""
+    return array
+
+
+def to_numpy(raw: np.ndarray) -> np.ndarray:
+    """The array itself."""
+    return np.asarray(raw)
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Memory with any content; large memory is recycled."""
+    return elementwise.memory.empty(shape, dtype)
+
+
+def full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> np.ndarray:
+    """Memory filled with a value."""
+    return np.zeros(shape, dtype) if type(value) is int and value == 0 else np.full(shape, value, dtype)
+
+
+def iota(start: Any, step: Any, count: int, dtype: np.dtype) -> np.ndarray:
+    """start, start + step, ..."""
+    return (start + step * np.arange(count)).astype(dtype)
+
+
+def cast(raw: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Another dtype; the array itself where it has it."""
+    return np.asarray(raw).astype(dtype, copy=False)
+
+
+def copy(raw: np.ndarray) -> np.ndarray:
+    """Contiguous memory of its own."""
+    new = empty(raw.shape, raw.dtype)
+    new[...] = raw
+    return new
+
+
+def assign(target: np.ndarray, source: np.ndarray) -> None:
+    """Write into a view."""
+    target[...] = source
+
+
+def map(program: Program, name: str) -> elementwise.Kernel:
+    """The kernel of an elementwise program."""
+    return elementwise.kernel(program, name)
+
+
+def reshape(raw: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Another shape, as a view where strides allow."""
+    return raw.reshape(shape)
+
+
+def permute(raw: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """Axes reordered, as a view."""
+    return raw.transpose(axes)
+
+
+def broadcast_to(raw: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A read-only view of a larger shape."""
+    return raw if raw.shape == shape else np.broadcast_to(raw, shape)
+
+
+def slice(raw: np.ndarray, index: tuple) -> np.ndarray:
+    """Basic indexing, as a view even where all are integers."""
+    return raw[index if ... in index else (*index, ...)]
+
+
+def synchronize() -> None:
+    """Nothing is pending."""
+
+
+def __getattr__(entry: str) -> Any:
+    """The entries with kernels of their own; their modules load when first used."""
+    module = _ELSEWHERE.get(entry)
+    if module is None:
+        raise AttributeError(entry)
+    return getattr(__import__(f"{__name__}.{module}", fromlist=[entry]), entry)
+
+
+_ELSEWHERE: dict[str, str] = {entry: module for module, entries in {
+    "reduce": ("reduce", "arg_reduce", "logsumexp"),
+    "softmax": ("softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "cross_entropy", "cross_entropy_grad"),
+    "index": ("concatenate", "pad", "gather", "scatter", "scatter_add", "compress", "nonzero"),
+    "gemm": ("matmul",),
+    "conv": ("conv", "conv_input_grad", "conv_weight_grad")}.items() for entry in entries}

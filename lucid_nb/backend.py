@@ -1,0 +1,142 @@
+"""The table of primitives that a device implements, and the way from a device or an array to it.
+
+A device is a folder of the package; its module-level functions are the entries of the table. What they take and give
+is listed in ENTRIES. A folder is imported when its device is first used.
+"""
+
+import importlib
+import threading
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from .dtypes import BFLOAT16
+from .errors import BackendError, DeviceError
+
+FOLDERS = {"cpu": "kernels", "cuda": "cuda", "mlx": "mlx"}
+ENTRIES = """
+dtype_of from_numpy to_numpy empty full iota cast copy assign map reduce arg_reduce logsumexp softmax log_softmax
+softmax_grad log_softmax_grad cross_entropy cross_entropy_grad reshape permute broadcast_to slice concatenate pad
+gather scatter scatter_add compress nonzero matmul conv conv_input_grad conv_weight_grad synchronize
+""".split()
+
+
+class Table:
+    """The entries of one device. An entry that is missing says why, and what to do."""
+
+    def __init__(self, name: str, module: ModuleType) -> None:
+        self.name, self.module, self.aliases = name, module, bool(module.ALIASES)
+
+    def __getattr__(self, entry: str) -> Any:
+        found = getattr(self.module, entry, None)
+        if found is None:
+            reason = self.module.UNSUPPORTED.get(entry, "Use .to('cpu').")
+            raise DeviceError(f"{entry}: not available on {self.name}. {reason}")
+        setattr(self, entry, found)
+        return found
+
+    def has(self, entry: str) -> bool:
+        """Does the device implement this entry itself?"""
+        return hasattr(self.module, entry)
+
+
+_tables: dict[str, Table] = {}
+_by_type: dict[type, Table] = {}
+
+
+def table(device: str) -> Table:
+    """The table of a device, importing its folder on first use."""
+    found = _tables.get(device)
+    if found is None:
+        try:
+            module = importlib.import_module(f".{FOLDERS[device]}", __package__)
+        except ImportError as missing:
+            raise BackendError(f"{device}: {missing}. Install the extra: pip install 'lucid_nb[{device}]'.") from None
+        if not module.is_available():
+            raise BackendError(f"{device}: {module.UNAVAILABLE}")
+        found = _tables[device] = Table(device, module)
+        _by_type.update(dict.fromkeys(module.RAW_TYPES, found))
+    return found
+
+
+def of(raw: Any) -> Table:
+    """The table of the device that a raw array lives on."""
+    return _by_type.get(type(raw)) or _of_numpy()
+
+
+def _of_numpy() -> Table:
+    found = table("cpu")
+    scalars = {np.dtype(code).type for code in "?bBhHiIlLqQefdFD"} | {BFLOAT16.type}
+    _by_type.update(dict.fromkeys(scalars, found))
+    return found
+
+
+# ---------------------------------------------------------------------------------------------- device names
+class _Chosen(threading.local):
+    """The device of new tensors, in this thread."""
+
+    device = "cpu"
+
+
+_chosen = _Chosen()
+
+
+def is_usable(device: str) -> bool:
+    """Can this machine compute on the device?"""
+    try:
+        table(device)
+    except BackendError:
+        return False
+    return True
+
+
+def devices() -> list[str]:
+    """The devices that this machine can use.
+
+    >>> import lucid_nb as lnb
+    >>> "cpu" in lnb.devices()
+    True
+    """
+    return [name for name in FOLDERS if is_usable(name)]
+
+
+def resolve(device: Any) -> str:
+    """The device that a user means; raises where it is unknown or not usable."""
+    if device is None:
+        return _chosen.device
+    name = getattr(device, "name", device)
+    if name == "gpu":
+        usable = [found for found in ("cuda", "mlx") if is_usable(found)]
+        if not usable:
+            raise BackendError("gpu: neither cuda nor mlx is usable here. Use device='cpu'.")
+        name = usable[0]
+    name = "mlx" if name == "metal" else name
+    if name not in FOLDERS:
+        raise DeviceError(f"device: {device!r} is unknown. Use one of {', '.join(FOLDERS)} (or gpu, metal).")
+    table(name)
+    return name
+
+
+def default_device() -> str:
+    """The device of new tensors in this thread."""
+    return _chosen.device
+
+
+def set_default_device(device: str) -> None:
+    """Make new tensors of this thread live on `device`."""
+    _chosen.device = resolve(device)
+
+
+class device:
+    """A block whose new tensors live on a device: `with lnb.device("mlx"):`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = resolve(name)
+
+    def __enter__(self) -> str:
+        self.before, _chosen.device = _chosen.device, self.name
+        return self.name
+
+    def __exit__(self, *_: object) -> None:
+        _chosen.device = self.before

@@ -1,0 +1,200 @@
+"""New tensors: of data, of a value, of numbers in a row."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from . import backend, dtypes, shapes
+from .apply import as_array
+from .array import Tensor, fresh
+from .errors import DTypeError, ShapeError
+from .ops.movement import as_tensor, astype, to
+from .register import public
+
+
+def _finish(raw: Any, requires_grad: bool) -> Tensor:
+    """The new tensor, as a leaf where a gradient is wanted; its memory is its own, so also a 0-d one may be written."""
+    found = Tensor(raw)
+    if requires_grad:
+        found.requires_grad = True
+    return found
+
+
+@public(names=("to_tensor",), method=False)
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+           keep_grad: bool = False) -> Tensor:
+    """A new tensor of numbers, nested lists, arrays or tensors, which are copied.
+
+    Python floats become the default dtype; everything else keeps its own, unless `dtype` says otherwise. `keep_grad`
+    is `retain_grad()` at once.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.tensor([[1, 2], [3, 4]], dtype=lnb.float32).shape
+    (2, 2)
+    """
+    if isinstance(data, Tensor):
+        found = data.detach().copy()  # type: ignore[attr-defined]
+        found = found if dtype is None else astype(found, dtype, copy=False)
+        found = found if device is None else to(found, backend.resolve(device))
+    else:
+        found = Tensor(_raw_of("tensor", data, dtype, device, copies=True))
+    found = _finish(found.raw, requires_grad)
+    if keep_grad and requires_grad:
+        found.retain_grad()
+    return found
+
+
+def _raw_of(op: str, data: Any, dtype: Any, device: Any, copies: bool) -> Any:
+    """Raw memory of data that is not a tensor."""
+    table = backend.table(backend.resolve(device))
+    is_foreign = isinstance(data, (np.ndarray, np.generic))
+    array = as_array(op, data)
+    dtypes.check_supported(op, array.dtype)
+    wanted = dtypes.as_dtype(op, dtype) if dtype is not None else array.dtype
+    if dtype is None and not is_foreign and array.dtype == dtypes.FLOAT64:
+        wanted = dtypes.FLOAT32 if table.name == "mlx" and dtypes.default_dtype() == dtypes.FLOAT64 \
+            else dtypes.default_dtype()
+    if not is_foreign and wanted.kind in "iu" and array.dtype.kind in "iuf" and array.size:
+        _check_fits(op, array, wanted)
+    array = array.astype(wanted, copy=copies and is_foreign)
+    return table.from_numpy(array)
+
+
+def _check_fits(op: str, array: np.ndarray, dtype: np.dtype) -> None:
+    """Refuse Python numbers that do not fit an integer dtype."""
+    for extreme in (array.min(), array.max()):
+        dtypes.as_weak_scalar(op, extreme.item(), dtype)
+
+
+@public(names=("as_tensor", "asanyarray"), method=False)
+def asarray(data: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor of the data, without a copy where none is needed: a tensor stays itself, a NumPy array is shared."""
+    if isinstance(data, Tensor):
+        found = data if dtype is None else astype(data, dtype, copy=False)
+        found = found if device is None else to(found, backend.resolve(device))
+        return found.copy() if copy and found is data else found  # type: ignore[attr-defined]
+    return Tensor(_raw_of("asarray", data, dtype, device, copies=bool(copy)))
+
+
+@public(names=("array",), method=False)
+def array(data: Any, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0, device: Any = None) -> Tensor:
+    """NumPy's spelling of `tensor`; `copy=False` shares where possible."""
+    found = tensor(data, dtype=dtype, device=device) if copy else asarray(data, dtype, device=device)
+    return found.reshape((1,) * (ndmin - found.ndim) + found.shape) if ndmin > found.ndim else found  # type: ignore
+
+
+def _shape_and_dtype(op: str, arguments: tuple, dtype: Any) -> tuple[shapes.Shape, Any]:
+    """`(shape)`, `(shape, dtype)` or one argument for each extent."""
+    shape: Any = arguments[0] if arguments else ()
+    if len(arguments) > 1 and not all(isinstance(a, (int, np.integer)) and not isinstance(a, bool) for a in arguments):
+        shape, dtype = arguments[0], arguments[1] if dtype is None else dtype
+    elif len(arguments) > 1:
+        shape = arguments
+    try:
+        sizes = tuple(int(s.__index__()) for s in shape) if hasattr(shape, "__iter__") else (int(shape.__index__()),)
+    except (AttributeError, TypeError):
+        raise ShapeError(f"{op}: {shape!r} is not a shape. Use integers.") from None
+    return shapes.check_sizes(op, sizes), dtype
+
+
+def _float_dtype(op: str, dtype: Any, device: str) -> np.dtype:
+    if dtype is not None:
+        return dtypes.as_dtype(op, dtype)
+    default = dtypes.default_dtype()
+    return dtypes.FLOAT32 if device == "mlx" and default == dtypes.FLOAT64 else default
+
+
+@public(method=False)
+def zeros(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros: `zeros((2, 3))`, `zeros(2, 3)` or `zeros((2, 3), dtype)`.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.zeros(2, dtype=lnb.int64)
+    tensor([0, 0])
+    """
+    sizes, dtype = _shape_and_dtype("zeros", shape, dtype)
+    name = backend.resolve(device)
+    return _finish(backend.table(name).full(sizes, 0, _float_dtype("zeros", dtype, name)), requires_grad)
+
+
+@public(method=False)
+def ones(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones, called as `zeros` is."""
+    sizes, dtype = _shape_and_dtype("ones", shape, dtype)
+    name = backend.resolve(device)
+    return _finish(backend.table(name).full(sizes, 1, _float_dtype("ones", dtype, name)), requires_grad)
+
+
+@public(method=False)
+def empty(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor whose content is whatever its memory holds; called as `zeros` is."""
+    sizes, dtype = _shape_and_dtype("empty", shape, dtype)
+    name = backend.resolve(device)
+    return _finish(backend.table(name).empty(sizes, _float_dtype("empty", dtype, name)), requires_grad)
+
+
+@public(method=False)
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A value everywhere, in its own dtype unless `dtype` says otherwise."""
+    sizes, _ = _shape_and_dtype("full", (shape,), None)
+    name = backend.resolve(device)
+    value = fill_value if isinstance(fill_value, Tensor) else Tensor(_raw_of("full", fill_value, dtype, name, True))
+    value = value if dtype is None else astype(value, dtype, copy=False)
+    return _finish(backend.table(name).copy(value.broadcast_to(sizes).raw), requires_grad)  # type: ignore[attr-defined]
+
+
+def _like(a: Any, dtype: Any, device: Any) -> tuple[np.dtype, str]:
+    a = as_tensor("like", a)
+    return (a.dtype if dtype is None else dtype), (a.device if device is None else device)
+
+
+@public(method=False)
+def zeros_like(a: Any, /, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros in the shape, dtype and device of another."""
+    kind, place = _like(a, dtype, device)
+    return zeros(as_tensor("zeros_like", a).shape, dtype=kind, device=place, requires_grad=requires_grad)
+
+
+@public(method=False)
+def ones_like(a: Any, /, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones in the shape, dtype and device of another."""
+    kind, place = _like(a, dtype, device)
+    return ones(as_tensor("ones_like", a).shape, dtype=kind, device=place, requires_grad=requires_grad)
+
+
+@public(method=False)
+def empty_like(a: Any, /, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Any content, in the shape, dtype and device of another."""
+    kind, place = _like(a, dtype, device)
+    return empty(as_tensor("empty_like", a).shape, dtype=kind, device=place, requires_grad=requires_grad)
+
+
+@public(method=False)
+def full_like(a: Any, fill_value: Any, /, dtype: Any = None, *, device: Any = None,
+              requires_grad: bool = False) -> Tensor:
+    """A value everywhere, in the shape, dtype and device of another."""
+    kind, place = _like(a, dtype, device)
+    return full(as_tensor("full_like", a).shape, fill_value, kind, device=place, requires_grad=requires_grad)
+
+
+@public(method=False)
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None,
+           requires_grad: bool = False) -> Tensor:
+    """start, start + step, ... below stop; `arange(stop)` starts at 0. Integers give int64.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.arange(1, 7, 2)
+    tensor([1, 3, 5])
+    """
+    start, stop = (0, start) if stop is None else (start, stop)
+    start, stop, step = (x.item() if hasattr(x, "item") else x for x in (start, stop, step))
+    if step == 0 or not all(map(math.isfinite, (start, stop, step))):
+        raise ShapeError(f"arange: from {start} to {stop} in steps of {step} never ends. Use finite numbers, step not 0.")
+    name = backend.resolve(device)
+    is_whole = all(isinstance(x, int) for x in (start, stop, step))
+    wanted = dtypes.INT64 if is_whole and dtype is None else _float_dtype("arange", dtype, name)
+    if wanted.kind == "b":
+        raise DTypeError("arange: bool has no steps. Use an integer dtype.")
+    count = max(0, -((start - stop) // step) if is_whole else math.ceil((stop - start) / step))
+    return _finish(backend.table(name).iota(start, step, count, wanted), requires_grad)

@@ -1,0 +1,113 @@
+"""Dtypes: NumPy's scalar types and bfloat16, which dtypes an op takes, and promotion.
+
+Promotion is NumPy 2's: Python scalars are weak, everything else is strong. bfloat16 promotes as float16 does, and
+the two together give float32.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from ml_dtypes import bfloat16
+
+from .errors import DTypeError, OverflowError
+
+BOOL, INT64, FLOAT16, FLOAT32, FLOAT64 = map(np.dtype, ("bool", "int64", "float16", "float32", "float64"))
+BFLOAT16 = np.dtype(bfloat16)
+KINDS = frozenset("biufc")
+WEAK = (bool, int, float, complex)
+NAMES = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
+                  "complex64 complex128".split())
+Key = np.dtype | type      # the dtype of an operand, or the Python type of a weak scalar
+
+
+class _Default:
+    """The dtype that Python floats become where nothing else decides."""
+
+    dtype = FLOAT64
+
+
+def default_dtype() -> np.dtype:
+    """The float dtype of new tensors made of Python numbers.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.tensor(0.5).dtype
+    dtype('float64')
+    """
+    return _Default.dtype
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """Make `dtype`, a float dtype, that of new tensors made of Python floats."""
+    dtype = as_dtype("set_default_dtype", dtype)
+    if not is_float(dtype):
+        raise DTypeError(f"set_default_dtype: {dtype} is not a float dtype. Use float32 or float64.")
+    _Default.dtype = dtype
+
+
+def is_float(dtype: np.dtype) -> bool:
+    """A real floating dtype?"""
+    return dtype.kind == "f" or dtype == BFLOAT16
+
+
+def is_inexact(dtype: np.dtype) -> bool:
+    """A dtype that can carry a gradient?"""
+    return dtype.kind in "fc" or dtype == BFLOAT16
+
+
+def is_supported(dtype: np.dtype) -> bool:
+    """Does the library compute in this dtype?"""
+    return (dtype.kind in KINDS and dtype.itemsize <= 16 and dtype.name not in ("longdouble", "float128", "float96")
+            and dtype.isnative) or dtype == BFLOAT16
+
+
+def as_dtype(op: str, dtype: Any) -> np.dtype:
+    """A numpy.dtype of what a user calls a dtype: a scalar type, a name, a Python type, a dtype."""
+    if dtype == "bfloat16":
+        return BFLOAT16
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        raise DTypeError(f"{op}: {dtype!r} is not a dtype. Use one such as lnb.float32.") from None
+    return check_supported(op, found)
+
+
+def check_supported(op: str, dtype: np.dtype) -> np.dtype:
+    """Refuse strings, objects, dates and records."""
+    if not is_supported(dtype):
+        raise DTypeError(f"{op}: {dtype} data has no arithmetic here. Use bool, integer, float or complex data, "
+                         "converted with NumPy's astype.")
+    return dtype
+
+
+@cache
+def promote(keys: tuple[Key, ...]) -> np.dtype:
+    """The common dtype of operands, by NumPy 2's rule."""
+    small = BFLOAT16 in keys
+    plain = [FLOAT16 if key == BFLOAT16 else key(1) if isinstance(key, type) else key for key in keys]
+    found = np.result_type(*plain)
+    if isinstance(keys[0], type) and all(isinstance(key, type) for key in keys) and found.kind == "f":
+        return default_dtype()
+    if small and found == FLOAT16:
+        return FLOAT32 if FLOAT16 in keys else BFLOAT16
+    return found
+
+
+@cache
+def to_float(dtype: np.dtype) -> np.dtype:
+    """The float dtype that NumPy computes a function of these integers in."""
+    if is_inexact(dtype):
+        return dtype
+    return FLOAT16 if dtype.itemsize == 1 else FLOAT32 if dtype.itemsize == 2 else FLOAT64
+
+
+def as_weak_scalar(op: str, value: Any, dtype: np.dtype) -> np.ndarray:
+    """A Python number as a 0-d array of `dtype`; an integer that does not fit is refused."""
+    if dtype.kind in "iu":
+        bounds = np.iinfo(dtype)
+        if not bounds.min <= value <= bounds.max:
+            raise OverflowError(f"{op}: {value} does not fit {dtype} ({bounds.min} to {bounds.max}). "
+                                "Use a wider dtype.")
+    array = np.asarray(value).astype(dtype) if dtype == BFLOAT16 else np.array(value, dtype)
+    array.flags.writeable = False
+    return array

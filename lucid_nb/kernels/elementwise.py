@@ -1,0 +1,209 @@
+"""A program becomes a CPU kernel: Numba source of a loop over contiguous memory, callable as a NumPy ufunc.
+
+The kernel is `void kernel(count, table of pointers)`. NumPy reaches it through loops/elementwise.py, compiled once for
+the whole library, which has the signature of a ufunc's inner loop and is registered by PyUFunc_FromFuncAndData. So
+NumPy allocates, broadcasts, walks strides, releases the GIL, makes the temporary of an overlapping `out` and reports
+floating-point conditions, in less time than one ctypes call takes. For large arrays the driver here takes recycled
+memory and splits rows over threads; the machine code, and so every bit, is the same.
+"""
+
+import ctypes
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..printing import PRINTED, body_lines, operand_names
+from ..program import Program
+from . import memory, store, threads
+
+MEMORY = {"float16": "uint16", "bfloat16": "uint16", "bool": "uint8"}     # how the kernel sees a dtype in memory
+LOADS = {"float16": "half_to_float({})", "bfloat16": "bfloat16_to_float({})", "bool": "{} != 0"}
+STORES = {"float16": "float_to_half({})", "bfloat16": "float_to_bfloat16({})", "bool": "uint8({})"}
+SILENT, EXACT, PLAIN, DIVIDES, UNDERFLOWS, POWER = range(6)               # as in loops/elementwise.py
+EXACT_STEPS = frozenset("input literal add subtract multiply divide negative sqrt".split())
+MODES = {"log": DIVIDES, "log1p": DIVIDES, "exp": UNDERFLOWS, "power": POWER}
+LARGE = 32768        # elements from which recycled memory and threads pay
+GRAIN = 65536        # elements of one thread's smallest share
+ROWS = store.RangeKernel("lucid_nb.kernels.loops.elementwise:rows",
+                         ("int64*", "int64*", "int64*", "int64", "int64*", "int64*", "int64", "int64*"))
+
+
+@cache
+def native() -> frozenset[str]:
+    """The entries that kernels/math implements; the others come as expansions. Read without importing Numba."""
+    text = "".join(path.read_text() for path in sorted(Path(__file__).with_name("math").glob("*.py")))
+    return frozenset(re.findall(r"^def (\w+)_float64\(", text, re.M)) | PRINTED
+
+
+def source(program: Program) -> str:
+    """The complete text of the kernel; it is also what the store hashes."""
+    head = [f"def kernel(count, {', '.join(operand_names(program))}):", "    mark_kernel()", "    for i in range(count):"]
+    return "\n".join(head + [f"        {line}" for line in body_lines(program, LOADS, STORES)])
+
+
+@cache
+def toolbox() -> dict[str, Any]:
+    """The names that kernel source may use. The first call imports Numba and is the cost of a cold cache."""
+    from . import intrinsics, math
+    names = {name: value for module in (intrinsics, math) for name, value in vars(module).items() if name[0] != "_"}
+    integers = {f"{sign}int{bits}": np.dtype(f"{sign}int{bits}").type for sign in ("", "u") for bits in (8, 16, 32, 64)}
+    return names | integers | dict(float32=np.float32, float64=np.float64, complex64=np.complex64,
+                                   complex128=np.complex128, bool=bool, abs=intrinsics.fabs, inf=np.inf)
+
+
+def compile_program(program: Program, symbol: str) -> bytes:
+    """The object file of a program's kernel."""
+    space = dict(toolbox())
+    exec(compile(source(program), f"<{symbol}>", "exec"), space)
+    space["kernel"].__qualname__ = symbol
+    pointers = [MEMORY.get(d, d) + "*" for d in program.inputs + program.results]
+    return store.elementwise_object(space["kernel"], pointers, symbol)
+
+
+@cache
+def _loop(name: str) -> int:
+    """Address of a ufunc's inner loop of loops/elementwise.py."""
+    def compile_loop(symbol: str) -> bytes:
+        from .loops import elementwise as loops
+        return store.ufunc_loop_object(getattr(loops, name), symbol)
+    return store.load(f"ufunc loop {name}", compile_loop)
+
+
+@cache
+def _ufunc_maker() -> Any:
+    """NumPy's PyUFunc_FromFuncAndData, entry 1 of its public ufunc API table."""
+    from numpy._core import _multiarray_umath
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = ctypes.cast(pointer(_multiarray_umath._UFUNC_API, None), ctypes.POINTER(ctypes.c_void_p))
+    kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int] * 4 + [ctypes.c_void_p] * 2 + [ctypes.c_int]
+    return ctypes.PYFUNCTYPE(ctypes.py_object, *kinds)(table[1])
+
+
+_kept_alive: list[Any] = []      # NumPy borrows the tables of a ufunc
+
+
+def make_ufunc(name: str, loop: int, data: Any, dtypes: Sequence[np.dtype], inputs: int) -> np.ufunc:
+    """A NumPy ufunc of one inner loop."""
+    functions, datas = (ctypes.c_void_p * 1)(loop), (ctypes.c_void_p * 1)(ctypes.addressof(data))
+    label = ctypes.create_string_buffer(name.encode())
+    types = ctypes.create_string_buffer(bytes(d.num for d in dtypes), len(dtypes))
+    _kept_alive.append((data, functions, datas, types, label))
+    addresses = [ctypes.addressof(part) for part in (functions, datas, types)]
+    return _ufunc_maker()(*addresses, 1, inputs, len(dtypes) - inputs, -1, ctypes.addressof(label),
+                          ctypes.addressof(label), 0)
+
+
+@cache
+def reporter(name: str) -> np.ufunc:
+    """A ufunc of an op's name that raises the conditions it is given: NumPy warns, or not, as errstate says."""
+    return make_ufunc(name, _loop("report_loop"), (ctypes.c_int64 * 1)(), [np.dtype(np.int64)] * 2, 1)
+
+
+def warning_mode(program: Program) -> int:
+    """How the conditions of a program are told."""
+    if not program.warns or {*program.inputs, *program.results} not in ({"float32"}, {"float64"}):
+        return SILENT
+    steps = {step.op for step in program.steps}
+    if steps <= EXACT_STEPS:
+        return EXACT
+    return max((MODES.get(step, PLAIN) for step in steps), default=PLAIN)
+
+
+class Kernel:
+    """A program compiled for the CPU: `small` is a ufunc or a thin wrapper, `large` the driver for large arrays."""
+
+    def __init__(self, program: Program, name: str) -> None:
+        text = f"{program.inputs} {program.results}\n{source(program)}"
+        address = store.load(text, lambda symbol: compile_program(program, symbol))
+        self.name, self.inputs = name, len(program.inputs)
+        self.results = [_dtype(dtype) for dtype in program.results]
+        memory_dtypes = [np.dtype(MEMORY.get(d, d).replace("uint8", "bool") if d in MEMORY else d)
+                         for d in program.inputs + program.results]
+        self.sizes = [dtype.itemsize for dtype in memory_dtypes]
+        layout = [address, self.inputs, len(self.sizes), warning_mode(program), memory_dtypes[0].itemsize, *self.sizes]
+        self.layout = (ctypes.c_int64 * len(layout))(*layout)
+        self.ufunc = make_ufunc(name, _loop("ufunc_loop"), self.layout, memory_dtypes, self.inputs)
+        has_words = {"float16", "bfloat16"} & {*program.inputs, *program.results}
+        self.small = self._by_words if has_words else self.ufunc
+
+    def __call__(self, *raws: np.ndarray) -> Any:
+        return (self.small if max(raw.size for raw in raws) < LARGE else self.large)(*raws)
+
+    def _by_words(self, *raws: np.ndarray) -> Any:
+        """float16 and bfloat16 pass as uint16, for which NumPy has a dtype number."""
+        words = [raw.view(np.uint16) if raw.dtype.itemsize == 2 else raw for raw in map(np.asarray, raws)]
+        given = self.ufunc(*words)
+        found = given if type(given) is tuple else (given,)
+        views = tuple([np.asarray(g).view(dtype) for g, dtype in zip(found, self.results)])
+        return views if len(views) > 1 else views[0]
+
+    def large(self, *raws: np.ndarray) -> Any:
+        """Recycled memory, and rows split over threads."""
+        shape, axes = result_layout(raws)
+        outputs = [memory.empty(tuple(shape[axis] for axis in axes), dtype) for dtype in self.results]
+        outputs = [output.transpose(np.argsort(axes)) for output in outputs] if axes != tuple(range(len(axes))) else outputs
+        if outputs[0].size:
+            self._run([np.broadcast_to(raw, shape) if raw.shape != shape else raw for raw in raws] + outputs, axes)
+        return tuple(outputs) if len(outputs) > 1 else outputs[0]
+
+    def _run(self, operands: list[np.ndarray], axes: tuple[int, ...]) -> None:
+        shape, strides = coalesce([operands[0].shape[axis] for axis in axes],
+                                  [[operand.strides[axis] for axis in axes] for operand in operands])
+        inner, outer = shape[-1], shape[:-1]
+        steps = [stride[-1] for stride in strides]
+        words = [len(outer), *outer, *[s for stride in strides for s in stride[:-1]]]
+        pointers = np.array([operand.__array_interface__["data"][0] for operand in operands], np.int64)
+        table = np.array(words[1:] or [0], np.int64)
+        conditions = np.zeros(1, np.int64)
+        count = int(np.prod(outer)) if outer else inner
+        grain = max(1, GRAIN // inner) if outer else GRAIN
+        threads.launch(ROWS, count, grain, ctypes.addressof(self.layout), pointers, np.array(steps, np.int64), inner,
+                       table, table[len(outer):], len(outer), conditions)
+        if conditions[0]:
+            reporter(self.name)(conditions[0])
+
+
+def _dtype(name: str) -> np.dtype:
+    import ml_dtypes
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+
+
+def result_layout(raws: Sequence[np.ndarray]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The broadcast shape, and its axes from the slowest to the fastest in memory: those of the largest operand."""
+    first = raws[0]
+    shape = first.shape if all(raw.shape == first.shape or not raw.ndim for raw in raws) else \
+        np.broadcast_shapes(*[raw.shape for raw in raws])
+    leader = next((raw for raw in raws if raw.shape == shape), None)
+    if leader is None or leader.flags.c_contiguous:
+        return shape, tuple(range(len(shape)))
+    order = sorted(range(len(shape)), key=lambda axis: -abs(leader.strides[axis]) if shape[axis] > 1 else 0)
+    return shape, tuple(order)
+
+
+def coalesce(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
+    """Join neighbouring axes that every operand walks as one; axes of one element vanish."""
+    sizes: list[int] = [1]
+    joined: list[list[int]] = [[0] for _ in strides]
+    for axis, size in enumerate(shape):
+        if size == 1:
+            continue
+        here = [stride[axis] for stride in strides]
+        if sizes[-1] == 1:
+            sizes[-1], joined = size, [[*j[:-1], h] for j, h in zip(joined, here)]
+        elif all(j[-1] == h * size for j, h in zip(joined, here)):
+            sizes[-1], joined = sizes[-1] * size, [[*j[:-1], h] for j, h in zip(joined, here)]
+        else:
+            sizes.append(size)
+            joined = [[*j, h] for j, h in zip(joined, here)]
+    return sizes, joined
+
+
+@cache
+def kernel(program: Program, name: str = "elementwise") -> Kernel:
+    """The compiled program; made once."""
+    return Kernel(program, name)

@@ -1,0 +1,213 @@
+"""The loops that every elementwise kernel shares: contiguous spans, other strides by way of blocks, warnings.
+
+A kernel is `void kernel(count, table of pointers)` over contiguous memory. `layout` describes it in int64 words:
+address, number of inputs, number of operands, mode of warnings, bytes of its floats, then the item size of each operand.
+"""
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+
+from ..intrinsics import (
+    address_of,
+    call_kernel,
+    clear_flags,
+    element,
+    raise_flags,
+    raised_flags,
+    restore_flags,
+    save_flags,
+    stack_words,
+)
+
+BLOCK = 512              # elements of a stack block: 4 KB at most, so the blocks of a kernel stay in the first-level cache
+EXAMINED = 4096          # elements of a result that are examined together, while they are in the cache
+# Modes of warnings. EXACT: the CPU's own flags are right. Of the others, told from inputs and results: an infinity
+# from finite inputs is an overflow, or a division by zero (DIVIDES; POWER where the base is 0); a result below the
+# normal range is an underflow from UNDERFLOWS on.
+SILENT, EXACT, PLAIN, DIVIDES, UNDERFLOWS, POWER = range(6)
+INVALID_BIT, DIVIDE_BIT, OVERFLOW_BIT, UNDERFLOW_BIT = 1, 2, 4, 8
+ADDRESS, INPUTS, OPERANDS, MODE, FLOAT_SIZE, ITEM_SIZES = range(6)
+scalar = njit(error_model="numpy")
+
+
+@scalar
+def copy_elements(source, source_step, target, target_step, count, size):
+    """A strided copy of elements of 1, 2, 4, 8 or 16 bytes."""
+    for i in range(count):
+        here, there = source + i * source_step, target + i * target_step
+        if size == 4:
+            element(there, np.int32)[0] = element(here, np.int32)[0]
+        elif size == 8:
+            element(there, np.int64)[0] = element(here, np.int64)[0]
+        elif size == 2:
+            element(there, np.uint16)[0] = element(here, np.uint16)[0]
+        elif size == 1:
+            element(there, np.uint8)[0] = element(here, np.uint8)[0]
+        else:
+            element(there, np.int64)[0] = element(here, np.int64)[0]
+            element(there, np.int64)[1] = element(here, np.int64)[1]
+
+
+@intrinsic
+def atomic_or(typing, pointer, value):
+    """`pointer[0] |= value`, whatever other threads do."""
+    def emit(context, builder, sig, args):
+        builder.atomic_rmw("or", args[0], args[1], "monotonic")
+        return context.get_dummy_value()
+    return types.void(types.CPointer(types.int64), types.int64), emit
+
+
+@scalar
+def is_special(exponent, top, counts_small):
+    """Is a float with this exponent field infinite or NaN, or (where that counts) zero or subnormal?"""
+    return (exponent == top) | (counts_small & (exponent == 0))
+
+
+@scalar
+def has_special(address, count, size, counts_small):
+    """Is any of these floats special?"""
+    found = False
+    if size == 4:
+        words = element(address, np.int32)
+        for i in range(count):
+            found |= is_special(np.int32(words[i] & np.int32(0x7F800000)), np.int32(0x7F800000), counts_small)
+    else:
+        long_words = element(address, np.int64)
+        for i in range(count):
+            found |= is_special(long_words[i] & np.int64(0x7FF0000000000000), np.int64(0x7FF0000000000000), counts_small)
+    return found
+
+
+@scalar
+def read_float(address, i, size):
+    """Element i as a float64; subnormals keep their value."""
+    return np.float64(element(address, np.float32)[i]) if size == 4 else element(address, np.float64)[i]
+
+
+@scalar
+def conditions_of(layout, table, count):
+    """The floating-point conditions of a block, told from its inputs and its result: a kernel's own are of no use,
+    since branch-free code raises them for values that it then discards, and does not raise them for constants."""
+    size, mode = layout[FLOAT_SIZE], layout[MODE]
+    tiny = 1.1754943508222875e-38 if size == 4 else 2.2250738585072014e-308
+    conditions = 0
+    for i in range(count):
+        result = read_float(table[layout[INPUTS]], i, size)
+        has_nan, is_finite = False, True
+        for k in range(layout[INPUTS]):
+            value = read_float(table[k], i, size)
+            has_nan |= value != value
+            is_finite &= abs(value) < np.inf
+        first = read_float(table[0], i, size)
+        if result != result:
+            conditions |= 0 if has_nan else INVALID_BIT
+        elif is_finite and abs(result) == np.inf:
+            conditions |= DIVIDE_BIT if mode == DIVIDES or (mode == POWER and first == 0.0) else OVERFLOW_BIT
+        elif is_finite and mode >= UNDERFLOWS and abs(result) < tiny and first != 0.0:
+            conditions |= UNDERFLOW_BIT
+    return conditions
+
+
+@scalar
+def run_examined(layout, table, count):
+    """Run a kernel on contiguous memory in pieces, and say which conditions arose."""
+    operands, conditions, start = layout[OPERANDS], 0, 0
+    moved = stack_words(operands)
+    while start < count:
+        size = min(EXAMINED, count - start)
+        for k in range(operands):
+            moved[k] = table[k] + start * layout[ITEM_SIZES + k]
+        call_kernel(layout[ADDRESS], size, moved)
+        if has_special(moved[layout[INPUTS]], size, layout[FLOAT_SIZE], layout[MODE] >= UNDERFLOWS):
+            conditions |= conditions_of(layout, moved, size)
+        start += size
+    return conditions
+
+
+@scalar
+def run_contiguous(layout, table, count):
+    """Run a kernel on contiguous memory, and say which conditions arose."""
+    if layout[MODE] > EXACT:
+        return run_examined(layout, table, count)
+    call_kernel(layout[ADDRESS], count, table)
+    return 0
+
+
+@scalar
+def run_blocks(layout, pointers, steps, count):
+    """Run a kernel on operands of any strides, by way of contiguous blocks on the stack."""
+    inputs, operands, conditions = layout[INPUTS], layout[OPERANDS], 0
+    blocks = address_of(stack_words(operands * BLOCK * 2))
+    table = stack_words(operands)
+    start = 0
+    while start < count:
+        size = min(BLOCK, count - start)
+        for k in range(operands):
+            step, item = steps[k], layout[ITEM_SIZES + k]
+            place, block = pointers[k] + start * step, blocks + k * BLOCK * 16
+            table[k] = place if step == item else block
+            if step != item and k < inputs and (start == 0 or step != 0):       # a repeated value is copied once
+                copy_elements(place, step, block, item, size, item)
+        conditions |= run_contiguous(layout, table, size)
+        for k in range(inputs, operands):
+            item, place = layout[ITEM_SIZES + k], pointers[k] + start * steps[k]
+            if table[k] != place:
+                copy_elements(table[k], item, place, steps[k], size, item)
+        start += size
+    return conditions
+
+
+@scalar
+def run(layout, pointers, steps, count):
+    """Run a kernel on operands of any strides; the conditions that NumPy would report. The status word is put back."""
+    contiguous = True
+    for k in range(layout[OPERANDS]):
+        contiguous &= steps[k] == layout[ITEM_SIZES + k]
+    flags = save_flags()
+    if layout[MODE] == EXACT:
+        clear_flags()
+    if contiguous:
+        conditions = run_contiguous(layout, pointers, count)
+    else:
+        conditions = run_blocks(layout, pointers, steps, count)
+    if layout[MODE] == EXACT:
+        conditions = raised_flags()
+    restore_flags(flags)
+    return conditions
+
+
+def ufunc_loop(pointers, counts, steps, layout):
+    """The inner loop of every ufunc."""
+    conditions = run(layout, pointers, steps, counts[0])
+    if conditions != 0:
+        raise_flags(conditions)
+
+
+def report_loop(pointers, counts, steps, data):
+    """The inner loop of the ufunc that reports, under an op's name, the conditions that its input names."""
+    raise_flags(element(pointers[0], np.int64)[0])
+    element(pointers[1], np.int64)[0] = np.int64(0)
+
+
+def rows(start, stop, layout, pointers, steps, inner, shape, strides, ndim, conditions):
+    """Rows [start, stop) of an iteration: `ndim` outer axes of `shape`, byte `strides` (operand by operand), and an
+    inner axis of `inner` elements with `steps`. With no outer axes, elements [start, stop) of the inner axis."""
+    operands = layout[OPERANDS]
+    moved = stack_words(operands)
+    if ndim == 0:
+        for k in range(operands):
+            moved[k] = pointers[k] + start * steps[k]
+        found = run(layout, moved, steps, stop - start)
+    else:
+        found = np.int64(0)
+        for row in range(start, stop):
+            for k in range(operands):
+                rest, place = row, pointers[k]
+                for axis in range(ndim - 1, -1, -1):
+                    place += rest % shape[axis] * strides[k * ndim + axis]
+                    rest //= shape[axis]
+                moved[k] = place
+            found |= run(layout, moved, steps, inner)
+    if found != 0:
+        atomic_or(conditions, found)

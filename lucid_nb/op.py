@@ -1,0 +1,292 @@
+"""The op: a traced formula, or a primitive with its pullback. It knows raw arrays, not Tensor.
+
+`Elementwise` is a traced formula: kernels for every device, and the ops of its gradients, come from it.
+`Primitive` states its forward by entries of the table and its pullback by names of other ops, so that the same text
+gives first derivatives on raw arrays and derivatives of any order on Tensors.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from . import backend, dtypes, expr, program, shapes, tape
+from .dtypes import Key
+from .errors import DTypeError
+
+RESULT = -1                     # in `keeps`: the primitive's result instead of an input
+EXACT = frozenset("input literal add subtract multiply divide negative sqrt".split())
+registry: dict[str, "Elementwise | Primitive"] = {}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Which dtypes an op takes, and which of them it computes in.
+
+    `kind`: "number" keeps integers, "float" computes on floats, "choice" has a bool condition first.
+    """
+
+    kind: str = "number"
+    bools: bool = True          # are bools numbers for it?
+    complexes: bool = False
+
+    def loop(self, op: str, keys: tuple[Key, ...]) -> np.dtype:
+        """The dtype that the formula computes on, of operands with these dtypes."""
+        dtype = dtypes.promote(keys[1:] if self.kind == "choice" else keys)
+        dtype = dtypes.to_float(dtype) if self.kind == "float" else dtype
+        if dtype.kind == "c" and not self.complexes:
+            raise DTypeError(f"{op}: has no meaning for {dtype}. Take .real or .imag, or abs(x).")
+        if dtype.kind == "b" and not self.bools:
+            raise DTypeError(f"{op}: has no meaning for bool. Use .astype('int8'), or logical functions.")
+        return dtype
+
+
+@dataclass
+class Facts:
+    """What the tests, the documentation and the benchmarks know of an op."""
+
+    doc: str = ""
+    rule: Rule = field(default_factory=Rule)
+    oracle: str = ""                            # a NumPy or SciPy expression of x, y, z that must agree
+    samples: tuple[tuple[float, float], ...] = ()   # where to test, for each input: (low, high)
+    ulp: float = 0.0                            # largest error in units in the last place; 0: bit for bit
+    names: tuple[str, ...] = ()                 # other public names
+    method: str = ""
+    operator: str = ""
+    flops: int = 1
+
+
+@dataclass
+class Plan:
+    """How an op is differentiated for the inputs that want it."""
+
+    op: "Elementwise | None"   # computes in one kernel the gradients that are not just passed on
+    kept: tuple[int, ...]      # numbers of the inputs and results that it reads: what forward saves
+    cotangents: tuple[int, ...]    # numbers of the results whose gradient it reads
+    served: tuple[bool, ...]   # which inputs get a gradient; an identically zero one (of a condition, a sign) is none
+    routes: tuple[tuple[bool, int], ...]   # of each served input: (True, number of what is read), (False, of a result)
+    is_single: bool            # has the op one result, so that its gradient arrives as an array and not as a dict
+    is_bound: bool = False     # kept for one device and set of dtypes, so that it may hold the kernel
+    kernel: Any = None         # that of `op`, if its results are all that is needed
+
+    def __post_init__(self) -> None:
+        served = self.served
+        whole = self.is_single and self.cotangents == (0,) and "TFT" not in "".join("FT"[s] for s in served)
+        self.before = (None,) * (served.index(True) if True in served else 0)    # inputs that come before the served ones
+        self.passes_on = whole and self.op is None and not self.kept             # of a sum: every gradient is g itself
+        self.is_direct = whole and not any(is_read for is_read, _ in self.routes)   # every gradient is a result
+
+    def for_dtypes(self) -> "Plan":
+        """A copy to be kept where the dtypes are fixed, so that its kernel needs no lookup."""
+        return replace(self, is_bound=True)
+
+
+class Compiled:
+    """An op for certain input dtypes on one device: its kernel and its plans, found by one lookup."""
+
+    __slots__ = ("kernel", "large", "plans")
+
+    def __init__(self, kernel: Callable, large: Callable) -> None:
+        self.kernel, self.large = kernel, large     # on memory of any size; `large` is right and fast from LARGE on
+        self.plans: dict[Any, Plan] = {}
+
+
+LARGE = 32768       # elements: from here on a call may split over threads and recycle memory
+
+
+class Elementwise:
+    """A scalar formula as an op."""
+
+    def __init__(self, name: str, outputs: tuple[expr.Expr, ...], arity: int, facts: Facts | None = None) -> None:
+        self.name, self.outputs, self.arity, self.facts = name, outputs, arity, facts or Facts()
+        self.rule = self.facts.rule if facts else Rule(complexes=True)
+        self.warns = self.facts.oracle.startswith("numpy.") and self.rule.kind != "choice"
+        self.compiled: dict[Any, Compiled] = {}       # raw.dtype of one input, or a tuple of them; each device has its own
+        self.plans: dict[tuple[bool, ...], Plan] = {}
+        self.conditions = {node.args[0].literal for node in expr.topological(outputs)
+                           if node.op == "where" and node.args[0].op == "input"}
+
+    def plan(self, edges: Sequence[Any]) -> Plan:
+        """The plan for inputs with these edges."""
+        wanted = tuple([edge is not None for edge in edges])
+        found = self.plans.get(wanted)
+        if found is None:
+            found = self.plans[wanted] = self._make_plan(wanted)
+        return found
+
+    def _make_plan(self, wanted: tuple[bool, ...]) -> Plan:
+        outputs, used, served = expr.gradient(self.outputs, self.arity, wanted)
+        limit = self.arity + len(self.outputs)
+        computed: list[expr.Expr] = []
+        routes = []
+        for node in outputs:
+            routes.append((True, node.literal) if node.op == "input" else (False, len(computed)))
+            computed += [] if node.op == "input" else [node]
+        op = Elementwise(f"{self.name}_gradient", tuple(computed), len(used)) if computed else None
+        return Plan(op, tuple(i for i in used if i < limit), tuple(i - limit for i in used if i >= limit), served,
+                    tuple(routes), len(self.outputs) == 1)
+
+    # ---------------------------------------------------------------------------------------------- kernels
+    def compile(self, raws: Sequence[Any]) -> Compiled:
+        """The compiled form for raw arrays like these, all on one device."""
+        key = raws[0].dtype if len(raws) == 1 else tuple([raw.dtype for raw in raws])
+        found = self.compiled.get(key)
+        if found is None:
+            table = backend.of(raws[0])
+            found = self.compiled[key] = self._compile(table, tuple([table.dtype_of(raw) for raw in raws]))
+        return found
+
+    def _compile(self, table: backend.Table, given: tuple[np.dtype, ...]) -> Compiled:
+        loop = self.rule.loop(self.name, given)
+        wanted = [dtypes.BOOL if self._is_condition(i, dtype) else loop for i, dtype in enumerate(given)]
+        typed = program.type_program(self.outputs, [dtype.name for dtype in wanted], table.NATIVE(), self.warns)
+        kernel = table.map(typed, self.name)
+        if list(given) == wanted:
+            return Compiled(kernel, getattr(kernel, "large", kernel))
+        is_cast = [dtype != target for dtype, target in zip(given, wanted)]
+
+        def casting(*raws: Any) -> Any:
+            return kernel(*[table.cast(raw, dtype) if cast else raw
+                            for raw, dtype, cast in zip(raws, wanted, is_cast)])
+        return Compiled(casting, casting)
+
+    def _is_condition(self, number: int, dtype: np.dtype) -> bool:
+        """Is this input the condition of a choice? (Of a public one any dtype is, of its gradient the saved bool.)"""
+        if self.rule.kind == "choice":
+            return number == 0
+        return dtype.kind == "b" and number in self.conditions
+
+    def run(self, raws: Sequence[Any], params: Mapping[str, Any] | None = None) -> Any:
+        """Raw arrays to raw arrays."""
+        raws = self.strengthen(raws)
+        try:
+            compiled = self.compile(raws)
+            return (compiled.kernel if getattr(raws[0], "size", 0) < LARGE else compiled.large)(*raws)
+        except ValueError:
+            shapes.broadcast_shapes(self.name, *[tuple(raw.shape) for raw in raws])
+            raise
+
+    def strengthen(self, operands: Sequence[Any]) -> Sequence[Any]:
+        """Python scalars among the operands become 0-d raw arrays of the dtype that the others decide."""
+        weak = [type(operand) in dtypes.WEAK for operand in operands]
+        if True not in weak:
+            return operands
+        table = backend.of(next(o for o, is_weak in zip(operands, weak) if not is_weak))
+        keys = tuple([type(o) if is_weak else table.dtype_of(o) for o, is_weak in zip(operands, weak)])
+        loop = self.rule.loop(self.name, keys)
+        return [constant(self.name, o, loop, table) if is_weak else o for o, is_weak in zip(operands, weak)]
+
+    # ---------------------------------------------------------------------------------------------- backward
+    def pullback(self, node: tape.Node, g: Any, call: Any) -> Sequence[Any]:
+        """Gradients of the inputs, None where nothing flows."""
+        plan, like = node.plan, node.like
+        if like is None:                            # the short roads of small tensors
+            if plan.passes_on:
+                return (g,) * self.arity
+            if plan.kernel is not None and not call.records:
+                results = plan.kernel(*node.unpack(), g)
+                return (*plan.before, *results) if type(results) is tuple else (*plan.before, results)
+        arguments = (*node.unpack(), *self._arriving(plan, node, g, call))
+        if plan.op is None:
+            results = ()
+        elif call.records:
+            results = call.run(plan.op, arguments, self._edges_of(plan, node))
+        else:
+            results = plan.op.run(arguments)
+            if plan.is_bound and plan.is_direct and like is None and results_size(results) < LARGE:
+                plan.kernel = plan.op.compile(arguments).kernel
+        if type(results) is not tuple:
+            results = (results,)
+        gradients = iter([arguments[number] if is_read else results[number] for is_read, number in plan.routes])
+        if like is None:
+            return [next(gradients) if serve else None for serve in plan.served]
+        return [call.fit(next(gradients), *like[i]) if serve else None for i, serve in enumerate(plan.served)]
+
+    def _arriving(self, plan: Plan, node: tape.Node, g: Any, call: Any) -> tuple:
+        """The cotangents that the gradient reads; zero for a result that nothing used."""
+        if plan.is_single:
+            return (g,) if plan.cotangents else ()
+        like = next(iter(g.values()))
+        return tuple([g[i] if i in g else call.zeros_like(like) for i in plan.cotangents])
+
+    def _edges_of(self, plan: Plan, node: tape.Node) -> list[Any]:
+        """Where the saved values stand in the graph: inputs behind the node, results on it."""
+        return [node.edges[i] if i < self.arity else node if plan.is_single else tape.Port(node, i - self.arity)
+                for i in plan.kept] + [None] * len(plan.cotangents)
+
+
+def results_size(results: Any) -> int:
+    """Elements of one result."""
+    return int(getattr(results[0] if type(results) is tuple else results, "size", 0))
+
+
+_constants: dict[tuple, Any] = {}
+
+
+def constant(op: str, value: Any, dtype: np.dtype, table: backend.Table) -> Any:
+    """A Python scalar as a 0-d raw array, made once; a zero is not kept, since -0.0 == 0.0."""
+    key = (value, type(value), dtype, table.name)
+    found = _constants.get(key)
+    if found is None:
+        found = table.from_numpy(dtypes.as_weak_scalar(op, value, dtype))
+        if value != 0 and len(_constants) < 1024:
+            _constants[key] = found
+    return found
+
+
+class Primitive:
+    """An op that is not a scalar formula.
+
+    `forward(table, *raws, **params)` gives a raw array or a tuple of them. `pullback(ops, info, g, *kept, **params)`
+    gives a gradient for each input, None for none; `ops.name(...)` calls another op, `kept` are the inputs and results
+    that `keeps` numbers, `info` says the shapes and dtypes of the inputs and which of them want a gradient.
+    """
+
+    def __init__(self, name: str, forward: Callable, pullback: Callable | None, keeps: tuple[int, ...] = (),
+                 facts: Facts | None = None) -> None:
+        self.name, self.forward, self._pullback, self.keeps = name, forward, pullback, keeps
+        self.facts = facts or Facts()
+        registry.setdefault(name, self)
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Has it a pullback at all?"""
+        return self._pullback is not None
+
+    def run(self, raws: Sequence[Any], params: Mapping[str, Any] | None = None) -> Any:
+        """Raw arrays to a raw array."""
+        return self.forward(backend.of(raws[0]), *raws, **(params or {}))
+
+    def pullback(self, node: tape.Node, g: Any, call: Any) -> Sequence[Any]:
+        """Gradients of the inputs."""
+        kept = node.unpack()
+        if call.records:
+            edges = [node if number == RESULT else node.edges[number] for number in self.keeps]
+            kept = [call.lift(raw, edge) for raw, edge in zip(kept, edges)]
+        assert self._pullback is not None
+        gradients = self._pullback(call, Info(node), g, *kept, **(node.plan or {}))
+        return [None if g is None or edge is None else call.fit(g, *like)
+                for g, edge, like in zip(gradients, node.edges, node.like)]
+
+
+class Info:
+    """What a pullback may ask about the call that it differentiates."""
+
+    __slots__ = ("node",)
+
+    def __init__(self, node: tape.Node) -> None:
+        self.node = node
+
+    @property
+    def wanted(self) -> list[bool]:
+        """Which inputs want a gradient."""
+        return [edge is not None for edge in self.node.edges]
+
+    def shape(self, number: int) -> tuple[int, ...]:
+        """The shape of an input."""
+        return self.node.like[number][0]
+
+    def dtype(self, number: int) -> np.dtype:
+        """The dtype of an input."""
+        return self.node.like[number][1]

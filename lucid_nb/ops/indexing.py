@@ -1,0 +1,310 @@
+"""Indexing: basic views, integer arrays, boolean masks, in reading and in writing.
+
+An index with arrays becomes three simpler things: a basic view (slices, new axes), the indexed axes moved to the front
+and merged into one, and a gather of rows by one array of positions. Gradients and other devices need only these.
+"""
+
+from builtins import IndexError as BuiltinIndexError
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import backend, dtypes, shapes
+from ..apply import apply, as_operand
+from ..array import Tensor, fresh, refuse_index
+from ..errors import DTypeError, IndexError
+from ..op import Info, Primitive, constant
+from ..register import public
+from ..shapes import Shape
+from ..storage import Permute, Slice
+from .movement import as_tensor, permute_dims, reshape
+
+INTEGERS = (int, np.integer)
+BASIC = (slice, type(None), type(Ellipsis))
+WHOLE = slice(None)
+
+
+# ---------------------------------------------------------------------------------------------- primitives
+def _pull_scatter(ops: Any, info: Info, g: Any, index: Any) -> tuple:
+    """What was replaced gets nothing; of several values for one row only the last one counts."""
+    of_base, _, of_values = info.wanted
+    zeros = ops.zeros(info.shape(2), g)
+    last = ops.is_last(index)
+    last = ops.reshape(last, shape=(*info.shape(1), *(1,) * (len(info.shape(2)) - len(info.shape(1)))))
+    return (ops.scatter(g, index, zeros) if of_base else None, None,
+            ops.where(last, ops.gather(g, index), 0) if of_values else None)
+
+
+def _is_last(table: Any, index: Any) -> Any:
+    """Which positions of an index no later position repeats."""
+    host = table.to_numpy(index)
+    flat = host.ravel()[::-1]
+    found = np.zeros(flat.shape, bool)
+    found[np.unique(flat, return_index=True)[1]] = True
+    return table.from_numpy(found[::-1].reshape(host.shape).copy())
+
+
+_gather = Primitive("gather", lambda table, x, index: table.gather(x, index),
+                    lambda ops, info, g, index: (ops.scatter_add(ops.zeros(info.shape(0), g), index, g), None), keeps=(1,))
+_scatter_add = Primitive("scatter_add", lambda table, x, index, values: table.scatter_add(x, index, values),
+                         lambda ops, info, g, index: (g, None, ops.gather(g, index)), keeps=(1,))
+_scatter = Primitive("scatter", lambda table, x, index, values: table.scatter(x, index, values), _pull_scatter, keeps=(1,))
+_last = Primitive("is_last", _is_last, None)
+
+
+# ------------------------------------------------------------------------------------------------ parsing
+@dataclass(frozen=True)
+class Advanced:
+    """An index with arrays, taken apart."""
+
+    slices: tuple               # the basic part; whole slices stand for the indexed axes
+    axes: Shape                 # of the view after it, those that arrays index
+    positions: np.ndarray       # into these axes merged, of the arrays' common shape
+    place: int                  # where the arrays' axes go in the result
+
+
+def is_basic(parts: tuple) -> bool:
+    """Only integers, slices, None and an ellipsis?"""
+    return all(type(part) is int or isinstance(part, BASIC) for part in parts)
+
+
+def plain(part: Any) -> Any:
+    """A part of an index, with numbers as int and sequences as arrays."""
+    if isinstance(part, (bool, np.bool_)):
+        return np.array(part)
+    if isinstance(part, INTEGERS):
+        return int(part)
+    if isinstance(part, slice):
+        return slice(*(None if bound is None else int(bound.__index__())
+                       for bound in (part.start, part.stop, part.step)))
+    if isinstance(part, BASIC):
+        return part
+    found = part.to_host() if isinstance(part, Tensor) else np.asarray(part)
+    found = found.astype(np.int64) if found.size == 0 and not isinstance(part, (Tensor, np.ndarray)) else found
+    if found.dtype.kind not in "iub":
+        raise IndexError(f"index: {found.dtype} is no index. Use integers, bools, slices, None or an ellipsis.")
+    if found.ndim == 0 and found.dtype.kind != "b":
+        return int(found)
+    return found
+
+
+def spelled_out(parts: list, shape: Shape) -> list:
+    """Masks become integer arrays, and the ellipsis whole slices."""
+    used = sum(part.ndim if _is_mask(part) else part is not None and part is not Ellipsis for part in parts)
+    if used > len(shape):
+        raise IndexError(f"index: {used} indices for shape {shape} with {len(shape)} axes. Leave some out.")
+    if sum(part is Ellipsis for part in parts) > 1:
+        raise IndexError("index: more than one ellipsis. Keep one.")
+    if not any(part is Ellipsis for part in parts):
+        parts = [*parts, Ellipsis]
+    found: list = []
+    axis = 0
+    for part in parts:
+        if part is Ellipsis:
+            found += [WHOLE] * (len(shape) - used)
+            axis += len(shape) - used
+        elif _is_mask(part):
+            wanted = shape[axis:axis + part.ndim]
+            if part.shape != wanted:
+                raise IndexError(f"index: a mask of shape {part.shape} for axes of shape {wanted}. Make them equal.")
+            found += np.nonzero(part) if part.ndim else [part]
+            axis += part.ndim
+        else:
+            found.append(part)
+            axis += part is not None
+    return found
+
+
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, np.ndarray) and part.dtype.kind == "b"
+
+
+def take_apart(parts: tuple, shape: Shape) -> Advanced:
+    """The basic part, the positions and their place in the result, by NumPy's rules."""
+    spelled = spelled_out([plain(part) for part in parts], shape)
+    slices: list = []
+    arrays: list[np.ndarray] = []
+    axes: list[int] = []
+    places: list[int] = []
+    axis = view_axis = 0
+    for number, part in enumerate(spelled):
+        if isinstance(part, (int, np.ndarray)):
+            if _is_mask(part):                                    # 0-d: a new axis, taken once or not at all
+                slices.append(None)
+                arrays.append(np.zeros(int(part), np.int64))
+            else:
+                slices.append(WHOLE)
+                arrays.append(_checked(np.asarray(part), axis, shape[axis]))
+                axis += 1
+            axes.append(view_axis)
+            places.append(number)
+            view_axis += 1
+        else:
+            slices.append(part)
+            axis += part is not None
+            view_axis += 1
+    adjacent = places == list(range(places[0], places[0] + len(places)))
+    return Advanced(tuple(slices), tuple(axes), _merged(arrays, [_size_of(slices, a, shape) for a in axes]),
+                    axes[0] if adjacent else 0)
+
+
+def _size_of(slices: list, view_axis: int, shape: Shape) -> int:
+    """The extent of an indexed axis of the view: 1 of a new one, otherwise the array's own."""
+    if slices[view_axis] is None:
+        return 1
+    return shape[view_axis - sum(part is None for part in slices[:view_axis])]
+
+
+def _checked(positions: np.ndarray, axis: int, size: int) -> np.ndarray:
+    """Positions counted from the front, after the bounds check."""
+    positions = positions.astype(np.int64, copy=False)
+    if positions.size:
+        for extreme in (positions.min(), positions.max()):
+            shapes.check_bounds(int(extreme), axis, size)
+        if positions.min() < 0:
+            positions = np.where(positions < 0, positions + size, positions)
+    return positions
+
+
+def _merged(arrays: list[np.ndarray], sizes: list[int]) -> np.ndarray:
+    """One position in the merged axes for the positions in each."""
+    common = shapes.broadcast_shapes("index", *[array.shape for array in arrays])
+    position = np.zeros(common, np.int64)
+    for array, size in zip(arrays, sizes):
+        position = position * size + array
+    return position
+
+
+# ------------------------------------------------------------------------------------------------ reading
+def getitem(self: Tensor, index: Any) -> Tensor:
+    """NumPy's indexing. Basic indices give views; integers only, a value; arrays and masks, a copy."""
+    parts = index if type(index) is tuple else (index,)
+    if not is_basic(parts):
+        parts = tuple(plain(part) for part in parts)
+        if not is_basic(parts):
+            return _read_advanced(self, parts)
+    try:
+        if len(parts) == len(self.raw.shape) and all([type(part) is int for part in parts]):
+            if type(self.raw) is not np.ndarray:
+                shapes.check_index(parts, self.shape)
+            return self.element(parts)
+        if type(self.raw) is not np.ndarray:
+            shapes.check_index(parts, self.shape)
+        return self.view(Slice(parts))
+    except BuiltinIndexError as error:
+        if isinstance(error, IndexError):
+            raise
+        refuse_index(parts, self.shape)
+
+
+def _rows(x: Tensor, found: Advanced) -> tuple[Tensor, Shape]:
+    """The basic view with the indexed axes in front, and the other extents."""
+    x = x.view(Slice(found.slices)) if any(part is None or part != WHOLE for part in found.slices) else x
+    rest = [axis for axis in range(x.ndim) if axis not in found.axes]
+    if found.axes != tuple(range(len(found.axes))):
+        x = x.view(Permute((*found.axes, *rest)))
+    return x, x.shape[len(found.axes):]
+
+
+def _read_advanced(x: Tensor, parts: tuple) -> Tensor:
+    found = take_apart(parts, x.shape)
+    rows, rest = _rows(x, found)
+    if len(found.axes) > 1:
+        rows = reshape(rows, (shapes.product(rows.shape[:len(found.axes)]), *rest))
+    taken = apply(_gather, (rows, _index_tensor(found.positions, x)))
+    ndim = found.positions.ndim
+    if found.place and ndim and rest:
+        order = (*range(ndim, ndim + found.place), *range(ndim), *range(ndim + found.place, ndim + len(rest)))
+        return permute_dims(taken, order).copy()
+    return taken
+
+
+def _index_tensor(positions: np.ndarray, like: Tensor) -> Tensor:
+    return Tensor(backend.of(like.raw).from_numpy(positions))
+
+
+# ------------------------------------------------------------------------------------------------ writing
+def setitem(self: Tensor, index: Any, value: Any) -> None:
+    """NumPy's assignment, and differentiable: the tensor's content becomes a new value that depends on both."""
+    parts = index if type(index) is tuple else (index,)
+    parts = parts if is_basic(parts) else tuple(plain(part) for part in parts)
+    self.check_writable("setitem")
+    value = as_value(self, value)
+    if not is_basic(parts):
+        _write_advanced(self, parts, value)
+        return
+    try:
+        if type(self.raw) is not np.ndarray:
+            shapes.check_index(parts, self.shape)
+        self.view(Slice(parts)).write(value, "setitem")
+    except BuiltinIndexError as error:
+        if isinstance(error, IndexError):
+            raise
+        refuse_index(parts, self.shape)
+
+
+def as_value(target: Tensor, value: Any) -> Tensor:
+    """What is written, on the target's device."""
+    if isinstance(value, Tensor):
+        found = value.refresh()
+    elif type(value) in dtypes.WEAK:
+        if type(value) is complex and target.dtype.kind != "c":
+            raise DTypeError(f"setitem: {value} cannot go into {target.dtype}. Take its real part.")
+        found = fresh(constant("setitem", value, target.dtype, backend.of(target.raw)))
+    else:
+        found = as_operand("setitem", value, target.device)
+    if found.device != target.device:
+        found = fresh(backend.of(target.raw).from_numpy(found.to_host()), None)
+    return found
+
+
+def _write_advanced(x: Tensor, parts: tuple, value: Tensor) -> None:
+    """Rows replaced, as a new content of the view."""
+    found = take_apart(parts, x.shape)
+    rows, rest = _rows(x, found)
+    leading = len(found.axes)
+    wanted = (*found.positions.shape, *rest)
+    ndim = found.positions.ndim
+    if found.place and ndim:                     # the value's axes arrive in the result's order
+        value = _moved_front(value, found.place, ndim, len(wanted))
+    values = _fitted(value, wanted, x.dtype)
+    flat = reshape(rows, (shapes.product(rows.shape[:leading]), *rest)) if leading > 1 else rows
+    new = apply(_scatter, (flat, _index_tensor(found.positions, x), values))
+    rows.write(reshape(new, rows.shape), "setitem")
+
+
+def _moved_front(value: Tensor, place: int, ndim: int, total: int) -> Tensor:
+    """The value with the axes of the index arrays first."""
+    if value.ndim < total:
+        value = reshape(value, (1,) * (total - value.ndim) + value.shape)
+    order = (*range(place, place + ndim), *range(place), *range(place + ndim, total))
+    return permute_dims(value, order)
+
+
+def _fitted(value: Tensor, shape: Shape, dtype: np.dtype) -> Tensor:
+    """The value in the shape and dtype that it replaces."""
+    while value.ndim > len(shape) and value.shape[0] == 1:
+        value = reshape(value, value.shape[1:])
+    if shapes.broadcast_shapes("setitem", value.shape, shape) != shape:
+        raise shapes.ShapeError(f"setitem: a value of shape {value.shape} does not fit {shape}. Reshape it.")
+    return value.astype(dtype, copy=False).broadcast_to(shape)  # type: ignore[attr-defined]
+
+
+Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem  # type: ignore[attr-defined]
+
+
+@public()
+def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
+    """Elements, or slices along an axis, at integer positions; negative ones count from the end.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.take(lnb.tensor([10, 20, 30]), [2, 0])
+    tensor([30, 10])
+    """
+    x = as_tensor("take", x)
+    x, axis = (reshape(x, -1), 0) if axis is None else (x, shapes.normalize_axis("take", axis, x.ndim))
+    positions = np.asarray(indices.to_host() if isinstance(indices, Tensor) else indices)
+    if positions.dtype.kind not in "iu" and positions.size:
+        raise IndexError(f"take: {positions.dtype} is no index. Use integers.")
+    return getitem(x, (*(WHOLE,) * axis, positions.astype(np.int64)))

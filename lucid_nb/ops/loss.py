@@ -1,0 +1,89 @@
+"""Losses."""
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, shapes
+from ..apply import apply
+from ..array import Tensor
+from ..errors import DTypeError, IndexError, ShapeError
+from ..op import Info, Primitive
+from ..register import public
+from .movement import as_tensor, astype, permute_dims, reshape
+from .reduction import sum
+
+
+def _pull_cross_entropy_grad(ops: Any, info: Info, g: Any, logits: Any, target: Any, inner: Any,
+                             ignore_index: int) -> tuple:
+    """Of (softmax - onehot) * inner, rows of ignored targets 0."""
+    along = dict(axes=(1,), keepdims=True)
+    ones = ops.add(ops.zeros(info.shape(2), g), 1)
+    slope = ops.cross_entropy_grad(logits, target, ones, ignore_index=ignore_index)
+    valid = ops.reshape(ops.cast(ops.not_equal(target, ignore_index), dtype=info.dtype(0)), shape=(*info.shape(2), 1))
+    scale = ops.multiply(ops.reshape(inner, shape=(*info.shape(2), 1)), valid)
+    by_logits = ops.multiply(scale, ops.softmax_grad(ops.softmax(logits, axis=1), g, axis=1))
+    return by_logits, None, ops.reshape(ops.sum(ops.multiply(g, slope), **along), shape=info.shape(2))
+
+
+_cross_entropy = Primitive(
+    "cross_entropy", lambda table, logits, target, ignore_index: table.cross_entropy(logits, target, ignore_index),
+    lambda ops, info, g, logits, target, ignore_index:
+    (ops.cross_entropy_grad(logits, target, g, ignore_index=ignore_index), None), keeps=(0, 1))
+_cross_entropy_grad = Primitive(
+    "cross_entropy_grad",
+    lambda table, logits, target, g, ignore_index: table.cross_entropy_grad(logits, target, g, ignore_index),
+    _pull_cross_entropy_grad, keeps=(0, 1, 2))
+REDUCTIONS = ("mean", "sum", "none")
+
+
+@public(method=False)
+def cross_entropy(logits: Any, target: Any, /, *, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
+    """Negative log likelihood of integer classes under softmax(logits).
+
+    `logits`: float, shape (C,), (N, C) or (N, C, ...), classes on axis 1 (0 of one example). `target`: integers below C,
+    in the shape of `logits` without the class axis. Targets equal to `ignore_index` count for nothing: if all are
+    ignored, the mean is 0 and so is its gradient. `reduction`: "mean", "sum" or "none".
+
+    >>> import lucid_nb as lnb
+    >>> round(lnb.cross_entropy(lnb.tensor([[2.0, 0.0]]), lnb.tensor([0])).item(), 6)
+    0.126928
+    """
+    logits, target = as_tensor("cross_entropy", logits), as_tensor("cross_entropy", target)
+    _check(logits, target, reduction)
+    logits = astype(logits, dtypes.to_float(logits.dtype), copy=False)
+    axis = min(logits.ndim - 1, 1)
+    classes, shape = logits.shape[axis], target.shape
+    _check_classes(target, classes, ignore_index)
+    order = (*range(axis), *range(axis + 1, logits.ndim), axis)
+    rows = reshape(permute_dims(logits, order), shapes.product(shape), classes)
+    losses = apply(_cross_entropy, (rows, reshape(astype(target, dtypes.INT64, copy=False), -1)),
+                   {"ignore_index": ignore_index})
+    if reduction == "none":
+        return reshape(losses, shape)
+    total = sum(losses)
+    if reduction == "sum":
+        return total
+    counted = int(np.count_nonzero(target.to_host() != ignore_index))
+    return total / float(max(counted, 1))
+
+
+def _check(logits: Tensor, target: Tensor, reduction: str) -> None:
+    if reduction not in REDUCTIONS:
+        raise ShapeError(f"cross_entropy: reduction {reduction!r} is unknown. Use one of {', '.join(REDUCTIONS)}.")
+    if target.dtype.kind not in "iu":
+        raise DTypeError(f"cross_entropy: target is {target.dtype}. Use integer classes.")
+    axis = min(logits.ndim - 1, 1)
+    wanted = logits.shape[:axis] + logits.shape[axis + 1:]
+    if logits.ndim == 0 or target.shape != wanted:
+        raise ShapeError(f"cross_entropy: logits {logits.shape} and target {target.shape} do not fit. "
+                         f"Target must have shape {wanted}.")
+
+
+def _check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
+    values = target.to_host()
+    bad = (values != ignore_index) & ((values < 0) | (values >= classes))
+    if bad.any():
+        place = tuple(map(int, np.argwhere(bad)[0]))
+        raise IndexError(f"cross_entropy: target {int(values[place])} at {place} is no class. "
+                         f"Use 0 to {classes - 1}, or ignore_index={ignore_index}.")

@@ -1,0 +1,171 @@
+"""Movement: views in other shapes and orders, joining, and casts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import backend, dtypes, shapes
+from ..apply import apply, as_operand, operands
+from ..array import Tensor
+from ..errors import DTypeError, ShapeError
+from ..op import Info, Primitive
+from ..register import public
+from ..shapes import Shape
+from ..storage import Permute, Reshape, Slice, is_viewable
+
+
+def as_tensor(op: str, x: Any) -> Tensor:
+    """One operand of a function over primitives."""
+    if isinstance(x, Tensor):
+        return x.refresh()
+    (found,) = operands(op, (x,))
+    return found
+
+
+# ---------------------------------------------------------------------------------------------- primitives
+_reshape = Primitive("reshape", lambda table, x, shape: table.reshape(x, shape),
+                     lambda ops, info, g, shape: (ops.reshape(g, shape=info.shape(0)),))
+_permute = Primitive("permute", lambda table, x, axes: table.permute(x, axes),
+                     lambda ops, info, g, axes: (ops.permute(g, axes=shapes.inverse_permutation(axes)),))
+_broadcast_to = Primitive("broadcast_to", lambda table, x, shape: table.broadcast_to(x, shape),
+                          lambda ops, info, g, shape: (g,))
+_cast = Primitive("cast", lambda table, x, dtype: table.cast(x, dtype), lambda ops, info, g, dtype: (g,))
+_real = Primitive("real", lambda table, x: table.real(x), lambda ops, info, g: (g,))
+
+
+def _pull_concatenate(ops: Any, info: Info, g: Any, axis: int) -> list[Any]:
+    """Each operand's part of the gradient."""
+    parts, start = [], 0
+    for number, wanted in enumerate(info.wanted):
+        stop = start + info.shape(number)[axis]
+        index = (slice(None),) * axis + (slice(start, stop),)
+        parts.append(ops.view(g, steps=(Slice(index),)) if wanted else None)
+        start = stop
+    return parts
+
+
+_concatenate = Primitive("concatenate", lambda table, *xs, axis: table.concatenate(xs, axis), _pull_concatenate)
+
+
+_to_device = Primitive("to_device",
+                       lambda table, x, device, home: backend.table(device).from_numpy(table.to_numpy(x)),
+                       lambda ops, info, g, device, home: (ops.to_device(g, device=home, home=device),))
+_copy = Primitive("copy", lambda table, x: table.copy(x), lambda ops, info, g: (g,))
+_copied_reshape = Primitive("copied_reshape", lambda table, x, shape: table.reshape(table.copy(x), shape),
+                            lambda ops, info, g, shape: (ops.reshape(g, shape=info.shape(0)),))
+
+
+# ------------------------------------------------------------------------------------------------ functions
+@public()
+def reshape(x: Any, /, *shape: Any, order: str = "C", copy: bool | None = None) -> Tensor:
+    """The same elements in another shape; one extent may be -1. A view where NumPy gives one, otherwise a copy.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.reshape(lnb.arange(6), (2, -1)).shape
+    (2, 3)
+    """
+    x = as_tensor("reshape", x)
+    wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    wanted = shapes.resolve_shape("reshape", x.shape, tuple(map(int, wanted)))
+    if order == "F":
+        return reshape(x.T, wanted[::-1]).T
+    if not copy and is_viewable(tuple(x.share().raw.shape), x.steps, wanted):
+        return x.view(Reshape(wanted))
+    if copy is False:
+        raise ShapeError(f"reshape: {x.shape} to {wanted} needs a copy, and copy=False. Leave copy out.")
+    return apply(_copied_reshape, (x,), {"shape": wanted})
+
+
+@public(names=("transpose",), method=False)
+def permute_dims(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
+    """Axes reordered, as a view; without `axes`, reversed."""
+    x = as_tensor("permute_dims", x)
+    order = tuple(range(x.ndim))[::-1] if axes is None else shapes.normalize_axes("permute_dims", tuple(axes), x.ndim)
+    if len(order) != x.ndim:
+        raise ShapeError(f"permute_dims: {len(order)} axes {tuple(axes or ())} for shape {x.shape}. "
+                         f"Name each of the {x.ndim} once.")
+    return x.view(Permute(order))
+
+
+def transpose(self: Tensor, *axes: Any) -> Tensor:
+    """Axes reordered, as a view; without arguments, reversed."""
+    given = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes or None
+    return permute_dims(self, given)
+
+
+Tensor.transpose = transpose  # type: ignore[attr-defined]
+Tensor.permute_dims = Tensor.permute = transpose  # type: ignore[attr-defined]
+
+
+@public()
+def broadcast_to(x: Any, /, shape: int | Shape) -> Tensor:
+    """A read-only view of a larger shape, by NumPy's rule."""
+    x = as_tensor("broadcast_to", x)
+    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    if shapes.broadcast_shapes("broadcast_to", x.shape, wanted) != wanted:
+        raise ShapeError(f"broadcast_to: {x.shape} does not broadcast to {wanted}. Sizes must be equal or 1.")
+    return apply(_broadcast_to, (x,), {"shape": wanted})
+
+
+@public(names=("concatenate",), method=False)
+def concat(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None) -> Tensor:
+    """Arrays joined along an axis that they have; None joins them flat.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.concat([lnb.zeros(2), lnb.ones(1)])
+    tensor([0., 0., 1.])
+    """
+    if len(arrays) == 0:
+        raise ShapeError("concat: no arrays. Give at least one.")
+    tensors = [x if isinstance(x, Tensor) else as_operand("concat", x, _device_of(arrays))
+               for x in operands("concat", list(arrays))]
+    if axis is None:
+        tensors, axis = [reshape(x, -1) for x in tensors], 0
+    axis = shapes.check_concat("concat", [x.shape for x in tensors], axis)
+    wanted = dtypes.as_dtype("concat", dtype) if dtype is not None else dtypes.promote(tuple(x.dtype for x in tensors))
+    return apply(_concatenate, [astype(x, wanted, copy=False) for x in tensors], {"axis": axis})
+
+
+def _device_of(arrays: Sequence[Any]) -> str:
+    return next((x.device for x in arrays if isinstance(x, Tensor)), backend.default_device())
+
+
+@public()
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = None) -> Tensor:
+    """The elements in another dtype, as NumPy converts them; between floats it is differentiable."""
+    x = as_tensor("astype", x)
+    wanted = dtypes.as_dtype("astype", dtype)
+    if device is not None:
+        x = to(x, device)
+    if wanted == x.dtype:
+        return apply(_copy, (x,)) if copy else x
+    if x.dtype.kind == "c" and wanted.kind != "c" and wanted.kind != "b":
+        raise DTypeError(f"astype: {x.dtype} to {wanted} loses the imaginary part. Take .real, or abs(x).")
+    return apply(_cast, (x,), {"dtype": wanted})
+
+
+@public()
+def copy(x: Any, /) -> Tensor:
+    """The same content in memory of its own; differentiable."""
+    return apply(_copy, (as_tensor("copy", x),))
+
+
+Tensor.clone = Tensor.__copy__ = copy  # type: ignore[attr-defined]
+
+
+def to(self: Tensor, target: Any) -> Tensor:
+    """The tensor on another device, or in another dtype; itself where nothing changes.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.ones(2).to("cpu").to(lnb.float32).dtype
+    dtype('float32')
+    """
+    self.refresh()
+    if isinstance(target, str) and target not in dtypes.NAMES:
+        device = backend.resolve(target)
+        if device == self.device:
+            return self
+        return apply(_to_device, (self,), {"device": device, "home": self.device})
+    return astype(self, target, copy=False)
+
+
+Tensor.to = to  # type: ignore[attr-defined]

@@ -1,0 +1,163 @@
+"""The record: what turns a formula, or a function, into an op with all its names.
+
+An elementwise op is written as its formula under `unary`, `binary` or `ternary`; its function, method, operator and
+stub, its tests on every device and its benchmark row come from what the decorator is told. A function over
+primitives is published by `public`.
+"""
+
+from collections.abc import Callable, Sequence
+from sys import _getframe as getframe
+from typing import Any
+
+from . import dtypes, expr
+from .apply import apply, recorded_one
+from .array import Tensor, fresh, modes
+from .op import LARGE, Compiled, Elementwise, Facts, Rule, registry
+
+functions: dict[str, Callable] = {}                  # public name -> function
+ARITHMETIC = {"add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "and", "or", "xor"}
+WEAK = frozenset(dtypes.WEAK)
+
+
+def record(arity: int, *, kind: str = "number", bools: bool = True, complexes: bool = False, oracle: str = "",
+           samples: Sequence[tuple[float, float]] = (), ulp: float = 0.0, names: tuple[str, ...] = (),
+           operator: str = "", method: bool = True) -> Callable[[Callable], Callable]:
+    """A formula becomes an op, its public function, and its methods. What the arguments mean: see `op.Facts`."""
+    def decorate(formula: Callable) -> Callable:
+        name = formula.__name__
+        samples_ = tuple(samples) or ((-3.0, 3.0),)
+        facts = Facts(formula.__doc__ or "", Rule(kind, bools, complexes), oracle, samples_ * (arity // len(samples_)),
+                      ulp, names, name if method else "", operator)
+        op = Elementwise(name, expr.trace(formula, arity), arity, facts)
+        registry[name] = op
+        function = {1: unary_function, 2: binary_function}.get(arity, general_function)(op)
+        function.__name__, function.__qualname__, function.__doc__ = name, name, formula.__doc__
+        function.__module__, function.record = formula.__module__, op  # type: ignore[attr-defined]
+        publish(function, names, method)
+        if operator:
+            _install_operator(operator, function)
+        return function
+    return decorate
+
+
+def unary(**facts: Any) -> Callable[[Callable], Callable]:
+    """A formula of one input."""
+    return record(1, **facts)
+
+
+def binary(**facts: Any) -> Callable[[Callable], Callable]:
+    """A formula of two inputs, broadcast."""
+    return record(2, **facts)
+
+
+def ternary(**facts: Any) -> Callable[[Callable], Callable]:
+    """A formula of three inputs, broadcast."""
+    return record(3, **facts)
+
+
+def public(*, names: tuple[str, ...] = (), method: bool = True) -> Callable[[Callable], Callable]:
+    """Publish a function over primitives, under its own and other names, and as a method of its first argument."""
+    def decorate(function: Callable) -> Callable:
+        return publish(function, names, method)
+    return decorate
+
+
+def publish(function: Callable, names: tuple[str, ...], method: bool) -> Callable:
+    """Enter a function under its names."""
+    for name in (function.__name__, *names):
+        functions[name] = function
+        if method and not hasattr(Tensor, name):
+            setattr(Tensor, name, function)
+    return function
+
+
+def _install_operator(operator: str, function: Callable) -> None:
+    setattr(Tensor, f"__{operator}__", function)
+    if operator in ARITHMETIC:
+        setattr(Tensor, f"__r{operator}__", lambda x, y: function(y, x))
+        setattr(Tensor, f"__i{operator}__", lambda x, y: x.update(function(x, y), function.__name__))
+
+
+# ------------------------------------------------------------------------------- the functions that users call
+# One and two inputs have a short road for tensors that nothing has rewritten and whose kernel is known.
+def unary_function(op: Elementwise) -> Callable:
+    """A function of one tensor."""
+    compiled_for = op.compiled.get
+
+    def function(x: Any, /) -> Tensor:
+        if type(x) is Tensor and ((storage := x.storage) is None or storage.generation == x.generation):
+            raw = x.raw
+            compiled = compiled_for(raw.dtype)
+            if compiled is not None:
+                result = compiled.kernel(raw) if raw.size < LARGE else compiled.large(raw)
+                edge = x.node
+                if edge is None or not modes.enabled:
+                    return Tensor(result) if result.shape else fresh(result)
+                return recorded_one(op, compiled, (x,), (edge,), True, result, getframe(1))
+        return apply(op, (x,))
+    return function
+
+
+def binary_function(op: Elementwise) -> Callable:
+    """A function of two tensors, or a tensor and what becomes one."""
+    compiled_for = op.compiled.get
+    with_scalar = scalar_function(op)
+
+    def function(x: Any, y: Any, /) -> Tensor:
+        if type(x) is Tensor and ((storage := x.storage) is None or storage.generation == x.generation):
+            if type(y) is Tensor:
+                if (storage := y.storage) is None or storage.generation == y.generation:
+                    a, b = x.raw, y.raw
+                    compiled = compiled_for((a.dtype, b.dtype))
+                    if compiled is not None and a.shape == b.shape:      # broadcasting takes the general road
+                        result = compiled.kernel(a, b) if a.size < LARGE else compiled.large(a, b)
+                        left, right = x.node, y.node
+                        if left is right is None or not modes.enabled:
+                            return Tensor(result) if result.shape else fresh(result)
+                        wanted = (left is not None, right is not None)
+                        return recorded_one(op, compiled, (x, y), (left, right), wanted, result, getframe(1))
+            elif type(y) in WEAK:
+                return with_scalar(x, y, False, getframe(1))
+        elif type(x) in WEAK and type(y) is Tensor and (
+                (storage := y.storage) is None or storage.generation == y.generation):
+            return with_scalar(y, x, True, getframe(1))
+        return apply(op, (x, y))
+    return function
+
+
+def scalar_function(op: Elementwise) -> Callable:
+    """The road of a tensor and a Python scalar, whose 0-d array and kernel are remembered by value."""
+    known: dict[tuple, tuple[Compiled, Tensor]] = {}
+    known_for = known.get
+
+    def learn(x: Tensor, scalar: Any, is_first: bool) -> tuple[Compiled, Tensor]:
+        raws = op.strengthen((scalar, x.raw) if is_first else (x.raw, scalar))
+        found = op.compile(raws), Tensor(raws[0 if is_first else 1], None, True)
+        if not (type(scalar) is float and scalar == 0.0) and scalar == scalar and len(known) < 256:
+            known[scalar, type(scalar), x.raw.dtype, is_first] = found     # 0.0 == -0.0 would be one key
+        return found
+
+    def function(x: Tensor, scalar: Any, is_first: bool, frame: Any) -> Tensor:
+        raw = x.raw
+        compiled, constant = (known_for((scalar, type(scalar), raw.dtype, is_first))
+                              or learn(x, scalar, is_first))
+        run = compiled.kernel if raw.size < LARGE else compiled.large
+        result = run(constant.raw, raw) if is_first else run(raw, constant.raw)
+        edge = x.node
+        if edge is None or not modes.enabled:
+            return Tensor(result) if result.shape else fresh(result)
+        if x.dtype != constant.dtype:                  # an integer tensor has no edge, so this promoted a float
+            return apply(op, (scalar, x) if is_first else (x, scalar))
+        if is_first:
+            return recorded_one(op, compiled, (constant, x), (None, edge), (False, True), result, frame)
+        return recorded_one(op, compiled, (x, constant), (edge, None), (True, False), result, frame)
+    return function
+
+
+def general_function(op: Elementwise) -> Callable:
+    """A function of any number of tensors."""
+    def function(*inputs: Any) -> Tensor:
+        if len(inputs) != op.arity:
+            raise TypeError(f"{op.name}: takes {op.arity} arguments, got {len(inputs)}.")
+        return apply(op, inputs)
+    return function

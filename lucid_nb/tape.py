@@ -1,0 +1,209 @@
+"""The tape: nodes, gradient modes, and the iterative backward. It knows neither ops nor Tensor."""
+
+import itertools
+import os
+import sys
+import threading
+from collections.abc import Callable
+from heapq import heappop, heappush
+from types import CodeType, FrameType, TracebackType
+from typing import Any, Protocol
+
+from . import backend
+from .errors import GradError
+
+PACKAGE = os.path.dirname(__file__) + os.sep
+next_sequence = itertools.count().__next__
+Place = tuple[CodeType, int]
+
+
+class Modes(threading.local):
+    """Is this thread recording?"""
+
+    enabled = True
+
+
+modes = Modes()
+
+
+class grad_mode:
+    """Record, or not: a context manager and a decorator."""
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        self.before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self.before.append(modes.enabled)
+        modes.enabled = self.enabled
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        modes.enabled = self.before.pop()
+
+    def __call__(self, function: Callable) -> Callable:
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with grad_mode(self.enabled):
+                return function(*args, **kwargs)
+        inside.__name__, inside.__doc__, inside.__wrapped__ = (  # type: ignore[attr-defined]
+            getattr(function, "__name__", "inside"), function.__doc__, function)
+        return inside
+
+
+class Watch:
+    """What somebody wants to know of a gradient on its way: hooks, and whether to keep it (retain_grad)."""
+
+    __slots__ = ("grad", "hooks", "keeps")
+
+    def __init__(self) -> None:
+        self.hooks: dict[int, Callable] = {}
+        self.keeps, self.grad = False, None
+
+
+class Handle:
+    """Of a hook, to remove it."""
+
+    def __init__(self, hooks: dict[int, Callable], hook: Callable) -> None:
+        self.hooks, self.key = hooks, next_sequence()
+        hooks[self.key] = hook
+
+    def remove(self) -> None:
+        """Forget the hook; removing it twice is harmless."""
+        self.hooks.pop(self.key, None)
+
+
+class Leaf:
+    """Where the gradient of a tensor that was not computed ends. It owns `grad`, so a leaf is no cycle."""
+
+    __slots__ = ("grad", "watch")
+
+    def __init__(self) -> None:
+        self.grad: Any = None
+        self.watch: Watch | None = None
+
+
+class Node:
+    """One recorded call. Holds raw arrays and versions, never a Tensor or Storage: what it made must not own it."""
+
+    __slots__ = ("edges", "like", "op", "place", "plan", "saved", "sequence", "stamp", "versions", "watch")
+
+    def __init__(self, op: Any, plan: Any, edges: tuple, like: Any, saved: Any = (), versions: Any = (),
+                 stamp: int = 0, place: Place | None = None) -> None:
+        self.op = op
+        self.plan = plan              # of a formula: its Plan; of a primitive: the parameters of the call
+        self.edges = edges
+        self.like = like              # (shape, dtype) of each input, then of the result; None when they are all the same
+        self.saved = saved
+        self.versions = versions
+        self.stamp = stamp            # sum of the versions' counts: they only grow, so it tells any change
+        self.place = place
+        self.watch = None
+        self.sequence = next_sequence()
+
+    def keep_copy(self, version: Any) -> None:
+        """Copy what was saved from a memory that this op itself is about to overwrite (`x *= y`)."""
+        pairs = [(backend.of(raw).copy(raw), type(version)()) if held is version else (raw, held)
+                 for raw, held in zip(self.saved, self.versions)]
+        self.saved, self.versions = tuple(zip(*pairs)) if pairs else ((), ())
+        self.stamp = sum(held.count for held in self.versions)
+
+    def unpack(self) -> Any:
+        """The saved raw arrays, unless they were overwritten."""
+        stamp = 0
+        for version in self.versions:
+            stamp += version.count
+        if stamp != self.stamp or self.saved is None:
+            self.raise_stale()
+        return self.saved
+
+    def release(self) -> None:
+        """Forget what was saved."""
+        self.saved, self.versions = None, ()
+
+    def raise_stale(self) -> None:
+        """The error that says who overwrote what, or that it was freed."""
+        if self.saved is None:
+            raise GradError(f"{self.op.name}: its saved values were freed by an earlier backward. "
+                            "Pass retain_graph=True to that one.")
+        name, place = max(self.versions, key=lambda version: version.count).writer
+        raise GradError(f"{self.op.name}: a value saved at {line_of(self.place)} was overwritten by {name} "
+                        f"at {line_of(place)}. Write into a copy, or out of place.")
+
+
+class Port:
+    """Result number `index` of a node with several results. Younger than the node, so backward meets it first."""
+
+    __slots__ = ("index", "node", "sequence", "watch")
+
+    def __init__(self, node: Node, index: int) -> None:
+        self.node, self.index, self.sequence, self.watch = node, index, next_sequence(), None
+
+
+def user_place(frame: FrameType | None = None) -> Place:
+    """Where the caller outside this package stands, as (code, instruction): the line is looked up only for errors."""
+    frame = frame or sys._getframe(1)
+    while PACKAGE in frame.f_code.co_filename and frame.f_back:
+        frame = frame.f_back
+    return frame.f_code, frame.f_lasti
+
+
+def line_of(place: Place | None) -> str:
+    """file:line of a place."""
+    if place is None:
+        return "an unknown line"
+    code, instruction = place
+    lines = (line for start, stop, line in code.co_lines() if start <= instruction < stop)
+    return f"{code.co_filename.rpartition('/')[2]}:{next(lines, code.co_firstlineno)}"
+
+
+class Caller(Protocol):
+    """How backward calls ops and shows gradients: on raw arrays, or recorded on Tensors."""
+
+    def add(self, a: Any, b: Any) -> Any: ...
+    def watched(self, watch: Watch, g: Any) -> Any: ...
+
+
+def accumulate(call: Caller, before: Any, g: Any) -> Any:
+    """The sum of two gradients; of a node with several results, result by result."""
+    if type(g) is not dict:
+        return call.add(before, g)
+    return before | {index: call.add(before[index], part) if index in before else part for index, part in g.items()}
+
+
+def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool) -> dict[Any, Any]:
+    """Send gradients from the roots, pairs (node, gradient), to the leaves, latest node first. Gives {leaf: gradient}.
+
+    The order is that of recording, reversed, so sums of gradients do not depend on anything else.
+    """
+    leaves: dict[Any, Any] = {}
+    pending: dict[Any, Any] = {}         # what has arrived at a node; for one with several results, a dict
+    heap: list[tuple[int, Any]] = []
+
+    def arrive(target: Any, g: Any) -> None:
+        arrived = leaves if type(target) is Leaf else pending
+        before = arrived.get(target)
+        if before is not None:
+            arrived[target] = accumulate(call, before, g)
+        else:
+            arrived[target] = g
+            if arrived is pending:
+                heappush(heap, (-target.sequence, target))
+
+    for node, g in roots:
+        arrive(node, g)
+    while heap:
+        node = heappop(heap)[1]
+        g = pending.pop(node)
+        if node.watch is not None:
+            g = call.watched(node.watch, g)
+        if type(node) is Port:
+            arrive(node.node, {node.index: g})
+            continue
+        if node.saved is None:
+            node.raise_stale()
+        gradients = node.op.pullback(node, g, call)
+        if not retain_graph:
+            node.release()
+        for g, target in zip(gradients, node.edges):
+            if target is not None and g is not None:
+                arrive(target, g)
+    return leaves

@@ -1,0 +1,40 @@
+"""The ops that views and writes need on the tape: a movement, its adjoint, and a write as an out-of-place update."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import tape
+from .backend import Table
+from .op import Info, Primitive
+from .storage import Movement, put, read
+
+Steps = tuple[Movement, ...]
+
+
+def view_node(node: Any, like: tuple, steps: Steps) -> Any:
+    """The node of a view of something with this node, shape and dtype."""
+    return node if node is None else tape.Node(movement, {"steps": steps}, (node,), (like,))
+
+
+def _embed(table: Table, g: Any, shape: tuple[int, ...], steps: Steps) -> Any:
+    """Zeros of `shape` with `g` in the view at the end of `steps`."""
+    return put(table.full(shape, 0, table.dtype_of(g)), steps, g)
+
+
+def _index_put(table: Table, base: Any, value: Any, steps: Steps) -> Any:
+    """`base` with the view at the end of `steps` replaced by `value`, broadcast and cast to it."""
+    value = table.cast(value, table.dtype_of(base))
+    return put(base, steps, table.broadcast_to(value, tuple(read(base, steps).shape)))
+
+
+def _pull_index_put(ops: Any, info: Info, g: Any, steps: Steps) -> Sequence[Any]:
+    """The written region passes its gradient to the value; the rest passes on to the old content."""
+    of_base, of_value = info.wanted
+    rest = ops.index_put_view(g, ops.zeros((), g), steps=steps) if of_base else None
+    return rest, ops.view(g, steps=steps) if of_value else None
+
+
+movement = Primitive("view", lambda table, raw, steps: read(raw, steps),
+                     lambda ops, info, g, steps: (ops.embed(g, shape=info.shape(0), steps=steps),))
+embed = Primitive("embed", _embed, lambda ops, info, g, shape, steps: (ops.view(g, steps=steps),))
+index_put_view = Primitive("index_put_view", _index_put, _pull_index_put)
