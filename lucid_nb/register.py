@@ -21,21 +21,26 @@ WEAK = frozenset(dtypes.WEAK)
 
 def record(arity: int, *, kind: str = "number", bools: bool = True, complexes: bool = False, oracle: str = "",
            samples: Sequence[tuple[float, float]] = (), ulp: float = 0.0, names: tuple[str, ...] = (),
-           operator: str = "", method: bool = True) -> Callable[[Callable], Callable]:
-    """A formula becomes an op, its public function, and its methods. What the arguments mean: see `op.Facts`."""
+           operator: str = "", method: bool = True, published: bool = True,
+           name: str = "") -> Callable[[Callable], Callable]:
+    """A formula becomes an op, its public function, and its methods. What the arguments mean: see `op.Facts`.
+
+    Not `published`, the function is only given back, for a function that looks at its arguments first.
+    """
     def decorate(formula: Callable) -> Callable:
-        name = formula.__name__
+        op_name = name or formula.__name__
         samples_ = tuple(samples) or ((-3.0, 3.0),)
         facts = Facts(formula.__doc__ or "", Rule(kind, bools, complexes), oracle, samples_ * (arity // len(samples_)),
-                      ulp, names, name if method else "", operator)
-        op = Elementwise(name, expr.trace(formula, arity), arity, facts)
-        registry[name] = op
+                      ulp, names, op_name if method else "", operator)
+        op = Elementwise(op_name, expr.trace(formula, arity), arity, facts)
+        registry[op_name] = op
         function = {1: unary_function, 2: binary_function}.get(arity, general_function)(op)
-        function.__name__, function.__qualname__, function.__doc__ = name, name, formula.__doc__
+        function.__name__, function.__qualname__, function.__doc__ = op_name, op_name, formula.__doc__
         function.__module__, function.record = formula.__module__, op  # type: ignore[attr-defined]
-        publish(function, names, method)
+        if published:
+            publish(function, names, method)
         if operator:
-            _install_operator(operator, function)
+            install_operator(operator, function)
         return function
     return decorate
 
@@ -71,7 +76,8 @@ def publish(function: Callable, names: tuple[str, ...], method: bool) -> Callabl
     return function
 
 
-def _install_operator(operator: str, function: Callable) -> None:
+def install_operator(operator: str, function: Callable) -> None:
+    """Make a function Python's operator, reflected and in place too where it is arithmetic."""
     setattr(Tensor, f"__{operator}__", function)
     if operator in ARITHMETIC:
         setattr(Tensor, f"__r{operator}__", lambda x, y: function(y, x))

@@ -97,6 +97,16 @@ def slice(raw: np.ndarray, index: tuple) -> np.ndarray:
     return raw[index if ... in index else (*index, ...)]
 
 
+def real(raw: np.ndarray) -> np.ndarray:
+    """The real parts, as a view."""
+    return raw.real
+
+
+def conjugate(raw: np.ndarray) -> np.ndarray:
+    """Complex conjugates."""
+    return np.conjugate(raw)
+
+
 def synchronize() -> None:
     """Nothing is pending."""
 

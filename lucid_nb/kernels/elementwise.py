@@ -11,6 +11,7 @@ import ctypes
 import re
 from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,14 @@ ROWS = store.RangeKernel("lucid_nb.kernels.loops.elementwise:rows",
                          ("int64*", "int64*", "int64*", "int64", "int64*", "int64*", "int64", "int64*"))
 
 
+def _math_files() -> list[Path]:
+    return sorted(Path(__file__).with_name("math").glob("*.py"))
+
+
 @cache
 def native() -> frozenset[str]:
     """The entries that kernels/math implements; the others come as expansions. Read without importing Numba."""
-    text = "".join(path.read_text() for path in sorted(Path(__file__).with_name("math").glob("*.py")))
+    text = "".join(path.read_text() for path in _math_files())
     return frozenset(re.findall(r"^def (\w+)_float64\(", text, re.M)) | PRINTED
 
 
@@ -49,7 +54,8 @@ def source(program: Program) -> str:
 def toolbox() -> dict[str, Any]:
     """The names that kernel source may use. The first call imports Numba and is the cost of a cold cache."""
     from . import intrinsics, math
-    names = {name: value for module in (intrinsics, math) for name, value in vars(module).items() if name[0] != "_"}
+    chapters = [import_module(f"{math.__name__}.{path.stem}") for path in _math_files() if path.stem != "__init__"]
+    names = {name: value for module in (intrinsics, *chapters) for name, value in vars(module).items() if name[0] != "_"}
     integers = {f"{sign}int{bits}": np.dtype(f"{sign}int{bits}").type for sign in ("", "u") for bits in (8, 16, 32, 64)}
     return names | integers | dict(float32=np.float32, float64=np.float64, complex64=np.complex64,
                                    complex128=np.complex128, bool=bool, abs=intrinsics.fabs, inf=np.inf)

@@ -1,7 +1,13 @@
 """Arithmetic: each op is its formula."""
 
+from typing import Any
+
+import numpy as np
+
+from ..array import Tensor
+from ..errors import DTypeError
 from ..expr import Expr, Vocabulary
-from ..register import binary, unary
+from ..register import binary, install_operator, public, unary
 
 Formula = tuple[Expr, ...] | Expr
 
@@ -37,16 +43,16 @@ def negative(m: Vocabulary, x: Expr) -> Formula:
     return -x
 
 
-@binary(oracle="numpy.power", samples=((0.2, 3), (-2, 3)), ulp=2, bools=False, names=("pow",))
-def power(m: Vocabulary, x: Expr, y: Expr) -> Formula:
-    """x to the power y. Integers stay integers, and wrap; a negative integer exponent is refused."""
-    return m.power(x, y)
-
-
 @unary(oracle="numpy.square", complexes=True)
 def square(m: Vocabulary, x: Expr) -> Formula:
     """x times itself."""
     return x * x
+
+
+@unary(kind="float", oracle="1 / x", complexes=True, samples=((0.3, 3),))
+def reciprocal(m: Vocabulary, x: Expr) -> Formula:
+    """1 / x, in a float dtype."""
+    return 1 / x
 
 
 @unary(kind="float", oracle="numpy.sqrt", samples=((0.1, 9),))
@@ -77,3 +83,44 @@ def maximum(m: Vocabulary, x: Expr, y: Expr) -> Formula:
 def minimum(m: Vocabulary, x: Expr, y: Expr) -> Formula:
     """The smaller; NaN wins. Ties share the gradient evenly."""
     return m.minimum(x, y)
+
+
+@binary(oracle="numpy.power", samples=((0.2, 3), (-2, 3)), ulp=2, bools=False, published=False, name="power")
+def power_of(m: Vocabulary, x: Expr, y: Expr) -> Formula:
+    """x to the power y; a negative integer exponent must have been refused."""
+    return m.power(x, y)
+
+
+# NumPy, too, computes these exactly; another literal exponent would compile no kernel of its own either.
+SPECIAL_POWERS = {2: square, 0.5: sqrt, -1.0: reciprocal}
+
+
+@public(names=("pow",))
+def power(x: Any, y: Any, /) -> Tensor:
+    """x to the power y, element by element. Integers stay integers, and wrap; a negative integer exponent is refused.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.power(lnb.tensor([1, 2, 3]), 2)
+    tensor([1, 4, 9])
+    """
+    special = SPECIAL_POWERS.get(y) if type(y) in (int, float) else None
+    if special is not None and (is_float(x) or (type(y) is int and y == 2)):
+        return special(x)
+    if not is_float(x) and not is_float(y):
+        _refuse_negative_exponents(x, y)
+    return power_of(x, y)
+
+
+def is_float(x: Any) -> bool:
+    """Does this operand make the result a float?"""
+    return isinstance(x, float) or (isinstance(x, Tensor) and x.dtype.kind not in "biu")
+
+
+def _refuse_negative_exponents(x: Any, y: Any) -> None:
+    exponents = y.to_host() if isinstance(y, Tensor) else np.asarray(y)
+    base = x if isinstance(x, Tensor) else np.asarray(x)
+    if exponents.dtype.kind in "iu" and base.dtype.kind in "biu" and exponents.size and exponents.min() < 0:
+        raise DTypeError(f"power: integers to the power {exponents.min()} are fractions. Use .astype('float64').")
+
+
+install_operator("pow", power)
