@@ -1,13 +1,15 @@
 """Two pools of worker threads over range kernels: native ones where the C library has POSIX semaphores, else Python's.
 
-Either way a job is a range cut into chunks, taken one by one from a shared counter by the workers and by the caller.
-When the chunks are gone the caller takes back the wake-up calls that no worker has answered yet: a sleepy worker, or
-one that a fork has left behind, then delays nobody.
+Either way every thread, the caller too, has one span of the range as its own, the same in each job of a size, so that
+what it wrote is still in its cache. It takes chunks of the span one by one, then helps with the spans of the others.
+When all are taken the caller withdraws the wake-up calls that no worker has answered yet: a sleepy worker, or one that
+a fork has left behind, then delays nobody.
 """
 import _thread
 import ctypes
 import itertools
 import platform
+import re
 import signal
 import sys
 import threading
@@ -20,10 +22,11 @@ RangeFunction = Callable[[int | bytes, int, int], None]
 SPINS = 1000                     # of a thread that waits, some 30 us, before it sleeps
 LINE = 128                       # bytes; two cache lines, as processors fetch them in pairs
 STACK = 4 << 20                  # bytes of a worker's stack
-# Of the shared lines, in bytes: the counter, the job, the semaphore of finished workers; then one line a worker,
-# which holds its semaphore, a word that ends it, and the address of the pool.
-COUNTER, JOB, DONE, WORKERS = 0, LINE, 2 * LINE, 3 * LINE
-STOP, POOL = 64, 72
+# The pool in bytes: the job, the semaphore of finished workers, then one line a thread. A line holds the semaphore that
+# wakes the thread, a word that ends it, the address of the pool, the thread's number (the caller's is 0), and the part
+# of its span that nobody has taken: first and end.
+JOB, DONE, LINES = 0, LINE, 2 * LINE
+STOP, POOL, NUMBER, FIRST, END = 64, 72, 80, 88, 96
 
 # sem_wait, sem_post and sem_trywait are called through addresses in the job line, so that the object needs no symbols.
 MODULE = """
@@ -33,6 +36,19 @@ define internal ptr @word(ptr %base, i64 %offset) {
   %place = getelementptr i8, ptr %base, i64 %offset
   %word = load ptr, ptr %place
   ret ptr %word
+}
+
+define internal i64 @number(ptr %base, i64 %offset) {
+  %place = getelementptr i8, ptr %base, i64 %offset
+  %number = load i64, ptr %place
+  ret i64 %number
+}
+
+define internal ptr @line(ptr %pool, i64 %thread) {
+  %lines = mul i64 %thread, LINE
+  %offset = add i64 %lines, LINES
+  %line = getelementptr i8, ptr %pool, i64 %offset
+  ret ptr %line
 }
 
 define internal void @wait(ptr %pool, ptr %semaphore) {
@@ -58,25 +74,37 @@ done:
   ret void
 }
 
-define internal void @work(ptr %pool) {
+define internal void @work(ptr %pool, i64 %self) {
 entry:
   %kernel = call ptr @word(ptr %pool, i64 AT_KERNEL)
   %table = call ptr @word(ptr %pool, i64 AT_TABLE)
-  %count.at = getelementptr i8, ptr %pool, i64 AT_COUNT
-  %count = load i64, ptr %count.at
-  %chunk.at = getelementptr i8, ptr %pool, i64 AT_CHUNK
-  %chunk = load i64, ptr %chunk.at
+  %chunk = call i64 @number(ptr %pool, i64 AT_CHUNK)
+  %threads = call i64 @number(ptr %pool, i64 AT_THREADS)
+  br label %visit
+visit:
+  %turn = phi i64 [0, %entry], [%turn.next, %leave]
+  %more = icmp slt i64 %turn, %threads
+  br i1 %more, label %span, label %done
+span:
+  %unwrapped = add i64 %self, %turn
+  %owner = urem i64 %unwrapped, %threads
+  %line = call ptr @line(ptr %pool, i64 %owner)
+  %first = getelementptr i8, ptr %line, i64 FIRST
+  %end = call i64 @number(ptr %line, i64 END)
   br label %take
 take:
-  %start = atomicrmw add ptr %pool, i64 %chunk seq_cst
-  %left = icmp slt i64 %start, %count
-  br i1 %left, label %run, label %done
+  %start = atomicrmw add ptr %first, i64 %chunk seq_cst
+  %left = icmp slt i64 %start, %end
+  br i1 %left, label %run, label %leave
 run:
-  %end = add i64 %start, %chunk
-  %whole = icmp slt i64 %end, %count
-  %stop = select i1 %whole, i64 %end, i64 %count
+  %full = add i64 %start, %chunk
+  %whole = icmp slt i64 %full, %end
+  %stop = select i1 %whole, i64 %full, i64 %end
   call void %kernel(ptr %table, i64 %start, i64 %stop)
   br label %take
+leave:
+  %turn.next = add i64 %turn, 1
+  br label %visit
 done:
   ret void
 }
@@ -84,59 +112,69 @@ done:
 define ptr @worker(ptr %line) {
 entry:
   %pool = call ptr @word(ptr %line, i64 POOL)
+  %self = call i64 @number(ptr %line, i64 NUMBER)
   %post = call ptr @word(ptr %pool, i64 AT_POST)
   %finished = getelementptr i8, ptr %pool, i64 DONE
   br label %loop
 loop:
   call void @wait(ptr %pool, ptr %line)
-  %stop = call ptr @word(ptr %line, i64 STOP)
-  %ends = icmp ne ptr %stop, null
+  %stop = call i64 @number(ptr %line, i64 STOP)
+  %ends = icmp ne i64 %stop, 0
   br i1 %ends, label %end, label %job
 job:
-  call void @work(ptr %pool)
+  call void @work(ptr %pool, i64 %self)
   call i32 %post(ptr %finished)
   br label %loop
 end:
   ret ptr null
 }
 
-define void @dispatch(ptr %pool, i64 %workers, ptr %kernel, ptr %table, i64 %count, i64 %chunk) {
+define void @dispatch(ptr %pool, i64 %threads, ptr %kernel, ptr %table, i64 %count, i64 %span, i64 %chunk) {
 entry:
   %kernel.at = getelementptr i8, ptr %pool, i64 AT_KERNEL
   store ptr %kernel, ptr %kernel.at
   %table.at = getelementptr i8, ptr %pool, i64 AT_TABLE
   store ptr %table, ptr %table.at
-  %count.at = getelementptr i8, ptr %pool, i64 AT_COUNT
-  store i64 %count, ptr %count.at
   %chunk.at = getelementptr i8, ptr %pool, i64 AT_CHUNK
   store i64 %chunk, ptr %chunk.at
-  store atomic i64 0, ptr %pool seq_cst, align 8
+  %threads.at = getelementptr i8, ptr %pool, i64 AT_THREADS
+  store i64 %threads, ptr %threads.at
   %post = call ptr @word(ptr %pool, i64 AT_POST)
   %try = call ptr @word(ptr %pool, i64 AT_TRYWAIT)
   %finished = getelementptr i8, ptr %pool, i64 DONE
-  br label %wake
+  br label %assign
+assign:
+  %k = phi i64 [0, %entry], [%k.next, %assign]
+  %assigned = call ptr @line(ptr %pool, i64 %k)
+  %first = mul i64 %k, %span
+  %first.at = getelementptr i8, ptr %assigned, i64 FIRST
+  store atomic i64 %first, ptr %first.at seq_cst, align 8
+  %full = add i64 %first, %span
+  %whole = icmp slt i64 %full, %count
+  %last = select i1 %whole, i64 %full, i64 %count
+  %last.at = getelementptr i8, ptr %assigned, i64 END
+  store i64 %last, ptr %last.at
+  %k.next = add i64 %k, 1
+  %assigns = icmp slt i64 %k.next, %threads
+  br i1 %assigns, label %assign, label %wake
 wake:
-  %i = phi i64 [0, %entry], [%i.next, %call]
-  %calls = icmp slt i64 %i, %workers
+  %i = phi i64 [1, %assign], [%i.next, %call]
+  %calls = icmp slt i64 %i, %threads
   br i1 %calls, label %call, label %help
 call:
-  %line.offset = mul i64 %i, LINE
-  %line.place = add i64 %line.offset, WORKERS
-  %line = getelementptr i8, ptr %pool, i64 %line.place
+  %line = call ptr @line(ptr %pool, i64 %i)
   call i32 %post(ptr %line)
   %i.next = add i64 %i, 1
   br label %wake
 help:
-  call void @work(ptr %pool)
+  call void @work(ptr %pool, i64 0)
   br label %collect
 collect:
-  %j = phi i64 [0, %help], [%j.next, %counted]
-  %checks = icmp slt i64 %j, %workers
+  %j = phi i64 [1, %help], [%j.next, %counted]
+  %checks = icmp slt i64 %j, %threads
   br i1 %checks, label %check, label %end
 check:
-  %busy.offset = mul i64 %j, LINE
-  %busy.place = add i64 %busy.offset, WORKERS
-  %busy = getelementptr i8, ptr %pool, i64 %busy.place
+  %busy = call ptr @line(ptr %pool, i64 %j)
   %answered = call i32 %try(ptr %busy)
   %unanswered = icmp eq i32 %answered, 0
   br i1 %unanswered, label %counted, label %join
@@ -150,7 +188,7 @@ end:
   ret void
 }
 """
-FIELDS = ("AT_KERNEL", "AT_TABLE", "AT_COUNT", "AT_CHUNK", "AT_WAIT", "AT_POST", "AT_TRYWAIT")
+FIELDS = ("AT_KERNEL", "AT_TABLE", "AT_CHUNK", "AT_THREADS", "AT_WAIT", "AT_POST", "AT_TRYWAIT")
 PLACES = {name: JOB + 8 * number for number, name in enumerate(FIELDS)}
 
 
@@ -160,10 +198,8 @@ def _module() -> str:
     text = MODULE.replace("PAUSE_DECLARATION", "declare void @llvm.x86.sse2.pause()" if x86
                           else "declare void @llvm.aarch64.hint(i32)")
     text = text.replace("PAUSE", "call void @llvm.x86.sse2.pause()" if x86 else "call void @llvm.aarch64.hint(i32 1)")
-    sizes = dict(SPINS=SPINS, WORKERS=WORKERS, DONE=DONE, STOP=STOP, POOL=POOL, LINE=LINE)
-    for name, value in (PLACES | sizes).items():
-        text = text.replace(f" {name}", f" {value}")
-    return text
+    numbers = PLACES | {name: value for name, value in globals().items() if name.isupper() and isinstance(value, int)}
+    return re.sub(r"\b[A-Z_]{3,}\b", lambda match: str(numbers[match[0]]), text)
 
 
 def _entry(name: str) -> int:
@@ -171,6 +207,13 @@ def _entry(name: str) -> int:
     text = _module()
     return store.load(f"{name} of {text}", lambda symbol: store.module_object(
         text.replace(f"@{name}(", f"@{symbol}("), symbol))
+
+
+def spans(count: int, chunk: int, threads: int) -> tuple[int, int]:
+    """How many threads share range(count), and the span of each: whole chunks."""
+    chunks = -(-count // chunk)
+    span = -(-chunks // min(threads, chunks)) * chunk
+    return -(-count // span), span
 
 
 @cache
@@ -185,7 +228,7 @@ class NativePool:
     def __init__(self, threads: int) -> None:
         self.threads, self._handles, self._libc = threads, [], _libc()
         # Memory of C's: sleeping workers look at it until the process ends, later than any Python object lives.
-        size = WORKERS + threads * LINE + LINE
+        size = LINES + threads * LINE + LINE
         start = self._libc.calloc(1, size)
         if not start:
             raise MemoryError(f"threads: no {size} bytes for {threads} threads")
@@ -193,24 +236,25 @@ class NativePool:
         for name, function in (("AT_WAIT", "sem_wait"), ("AT_POST", "sem_post"), ("AT_TRYWAIT", "sem_trywait")):
             self._put(PLACES[name], ctypes.cast(getattr(self._libc, function), ctypes.c_void_p).value)
         self._libc.sem_init(self._base + DONE, 0, 0)
-        words = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
-        self._dispatch = ctypes.CFUNCTYPE(None, *words)(_entry("dispatch"))
-        self._start(threads - 1)
+        pointer, word = ctypes.c_void_p, ctypes.c_int64
+        self._dispatch = ctypes.CFUNCTYPE(None, pointer, word, pointer, pointer, word, word, word)(_entry("dispatch"))
+        self._start()
 
     def _put(self, offset: int, value: int | None) -> None:
         ctypes.c_int64.from_address(self._base + offset).value = value
 
-    def _start(self, wanted: int) -> None:
+    def _start(self) -> None:
         """Start workers, fewer when the system gives no more. Signals are for Python's own threads."""
         worker, attributes = _entry("worker"), ctypes.create_string_buffer(256)
         self._libc.pthread_attr_init(attributes)
         self._libc.pthread_attr_setstacksize(attributes, STACK)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
-            for number in range(wanted):
-                place, handle = WORKERS + number * LINE, ctypes.c_void_p()
+            for number in range(1, self.threads):
+                place, handle = LINES + number * LINE, ctypes.c_void_p()
                 self._libc.sem_init(self._base + place, 0, 0)
                 self._put(place + POOL, self._base)
+                self._put(place + NUMBER, number)
                 if self._libc.pthread_create(ctypes.byref(handle), attributes, worker, self._base + place):
                     break
                 self._handles.append(handle)
@@ -220,14 +264,14 @@ class NativePool:
 
     def run(self, address: int, table: int | bytes, count: int, chunk: int) -> None:
         """Run a range kernel over range(count) in chunks; returns when all are done."""
-        workers = min(len(self._handles), -(-count // chunk) - 1)
-        self._dispatch(self._base, workers, address, table, count, chunk)
+        threads, span = spans(count, chunk, len(self._handles) + 1)
+        self._dispatch(self._base, threads, address, table, count, span, chunk)
 
     def stop(self) -> None:
         """End the workers, which are idle, and wait for that."""
-        for number, handle in enumerate(self._handles):
-            self._put(WORKERS + number * LINE + STOP, 1)
-            self._libc.sem_post(self._base + WORKERS + number * LINE)
+        for number, handle in enumerate(self._handles, 1):
+            self._put(LINES + number * LINE + STOP, 1)
+            self._libc.sem_post(self._base + LINES + number * LINE)
             self._libc.pthread_join(handle, None)
         self._handles = []
         self._libc.free(self._allocated)
@@ -252,16 +296,19 @@ class PythonPool:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._workers = [_PythonWorker() for _ in range(threads - 1)]
+        self._workers = [_PythonWorker(number) for number in range(1, threads)]
 
     def run(self, address: int, table: int | bytes, count: int, chunk: int) -> None:
         """Run a range kernel over range(count) in chunks; returns when all are done."""
-        job = range_function(address), table, count, chunk, itertools.count(0, chunk)
-        called = self._workers[:-(-count // chunk) - 1]
+        threads, span = spans(count, chunk, self.threads)
+        ends = [min((thread + 1) * span, count) for thread in range(threads)]
+        counters = [itertools.count(thread * span, chunk) for thread in range(threads)]
+        job = range_function(address), table, chunk, list(zip(counters, ends))
+        called = self._workers[:threads - 1]
         for worker in called:
             worker.job = job
             worker.wake.release()
-        _take_chunks(*job)
+        _work(0, *job)
         for worker in called:
             if not worker.wake.acquire(blocking=False):
                 worker.done.acquire()
@@ -277,7 +324,8 @@ class PythonPool:
 class _PythonWorker:
     """A daemon thread that waits for jobs; its two locks serve as semaphores."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
         self.wake, self.done = _thread.allocate_lock(), _thread.allocate_lock()
         self.wake.acquire()
         self.done.acquire()
@@ -290,16 +338,17 @@ class _PythonWorker:
             self.wake.acquire()
             if self.job is None:
                 return
-            _take_chunks(*self.job)
+            _work(self.number, *self.job)
             self.done.release()
 
 
-def _take_chunks(function: RangeFunction, table: int | bytes, count: int, chunk: int, counter: itertools.count) -> None:
-    """Run chunks until there are none. Advancing a counter is one step under the GIL."""
-    for start in counter:
-        if start >= count:
-            return
-        function(table, start, min(start + chunk, count))
+def _work(self: int, function: RangeFunction, table: int | bytes, chunk: int, parts: list) -> None:
+    """Run the chunks of a thread's own span, then of the others'. Advancing a counter is one step under the GIL."""
+    for counter, end in parts[self:] + parts[:self]:
+        for start in counter:
+            if start >= end:
+                break
+            function(table, start, min(start + chunk, end))
 
 
 # macOS has no unnamed semaphores, Windows no pthreads.
