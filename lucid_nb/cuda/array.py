@@ -3,6 +3,7 @@
 A view shares the memory and has its own, immutable, geometry; making one touches no memory and launches nothing.
 """
 
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -43,6 +44,7 @@ class DeviceArray:
 
 
 # ---------------------------------------------------------------------------------------------------- geometry
+@lru_cache(maxsize=4096)
 def row_major(shape: Shape) -> Shape:
     """Element strides of contiguous memory."""
     strides = [1] * len(shape)

@@ -10,20 +10,22 @@ from ..program import Program, Step
 from . import array as geometry
 from . import runtime
 from .array import DeviceArray, Shape
-from .elementwise import run
+from .elementwise import Kernels, kernels
 from .runtime import cuda
 from .scalars import compute, narrow
 
 
 @cache
-def _cast_program(source: np.dtype, target: np.dtype) -> Program:
+def _cast(source: np.dtype, target: np.dtype) -> Kernels:
     """One load and one store."""
-    return Program((source.name,), (Step("input", (), compute(source).name, 0),), (0,), (target.name,))
+    return kernels(Program((source.name,), (Step("input", (), compute(source).name, 0),), (0,), (target.name,)))
 
 
 def assign(target: DeviceArray, source: DeviceArray) -> None:
-    """Write `source`, which broadcasts, into the view `target`."""
-    run(_cast_program(source.dtype, target.dtype), target.shape, [source, target])
+    """Write `source`, which broadcasts, into the view `target`; they may overlap."""
+    if source.memory is target.memory:
+        source = copy(source)
+    _cast(source.dtype, target.dtype).run(target.shape, [source, target])
 
 
 def cast(raw: DeviceArray, dtype: np.dtype) -> DeviceArray:

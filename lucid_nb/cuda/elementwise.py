@@ -91,36 +91,48 @@ def _compile(source: str) -> Any:
     return runtime.kernel(space["kernel"])
 
 
-@cache
-def _flat_kernel(program: Program, places: tuple[str, ...]) -> Any:
-    return _compile(flat_source(program, places))
-
-
-@cache
-def _strided_kernel(program: Program, ndim: int) -> Any:
-    return _compile(strided_source(program, ndim))
-
-
 # ----------------------------------------------------------------------------------------------------- running
-def run(program: Program, shape: Shape, operands: Sequence[DeviceArray]) -> None:
-    """Compute every element of `shape`. Operands are inputs, which broadcast, then results of that shape."""
-    count = operands[-1].size
-    if count == 0:
-        return
-    blocks = runtime.grid(runtime.ceil_div(count, runtime.THREADS))
-    if all(a.size == 1 or (a.shape == shape and a.is_contiguous) for a in operands):
-        places = tuple(FLAT if a.size == count else ONE for a in operands)
-        runtime.launch(_flat_kernel(program, places), blocks, runtime.THREADS, count, *map(flat, operands))
-        return
-    sizes, strides = collapse(shape, [broadcast_strides(a, shape) for a in operands])
-    arguments: list[Any] = [*sizes[1:]]
-    for array, steps in zip(operands, strides):
-        arguments += [array.memory, array.offset, *steps]
-    runtime.launch(_strided_kernel(program, len(sizes)), blocks, runtime.THREADS, count, *arguments)
+class Kernels:
+    """The compiled forms of one program, by the geometry of its operands."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.compiled: dict[tuple[str, ...] | int, Any] = {}
+
+    def _kernel(self, form: tuple[str, ...] | int) -> Any:
+        """The flat kernel of these places, or the strided kernel of this many axes."""
+        found = self.compiled.get(form)
+        if found is None:
+            source = flat_source if isinstance(form, tuple) else strided_source
+            found = self.compiled[form] = _compile(source(self.program, form))
+        return found
+
+    def run(self, shape: Shape, operands: Sequence[DeviceArray]) -> None:
+        """Compute every element of `shape`. Operands are inputs, which broadcast, then results of that shape."""
+        count = operands[-1].size
+        if count == 0:
+            return
+        blocks = runtime.grid(runtime.ceil_div(count, runtime.THREADS))
+        if all(a.size == 1 or (a.shape == shape and a.is_contiguous) for a in operands):
+            places = tuple(FLAT if a.size == count else ONE for a in operands)
+            runtime.launch(self._kernel(places), blocks, runtime.THREADS, count, *map(flat, operands))
+            return
+        sizes, strides = collapse(shape, [broadcast_strides(a, shape) for a in operands])
+        arguments: list[Any] = [*sizes[1:]]
+        for array, steps in zip(operands, strides):
+            arguments += [array.memory, array.offset, *steps]
+        runtime.launch(self._kernel(len(sizes)), blocks, runtime.THREADS, count, *arguments)
+
+
+@cache
+def kernels(program: Program) -> Kernels:
+    """The kernels of a program, shared by all that run the same one."""
+    return Kernels(program)
 
 
 def map_program(program: Program, name: str) -> Callable[..., Any]:
     """The program as a function of arrays that broadcast; one result, or a tuple of them."""
+    run = kernels(program).run
     dtypes = [BFLOAT16 if result == "bfloat16" else np.dtype(result) for result in program.results]
 
     def call(*raws: DeviceArray) -> Any:
@@ -128,7 +140,7 @@ def map_program(program: Program, name: str) -> Callable[..., Any]:
         if any(raw.shape != shape for raw in raws):
             shape = broadcast_shapes(name, *(raw.shape for raw in raws))
         results = [empty(shape, dtype) for dtype in dtypes]
-        run(program, shape, [*raws, *results])
+        run(shape, [*raws, *results])
         return results[0] if len(results) == 1 else tuple(results)
     call.__name__ = name
     return call

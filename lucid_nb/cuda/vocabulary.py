@@ -4,7 +4,6 @@ Kernel text calls `<entry>_<dtype>`. In the simulator a kernel is plain Python, 
 everything is double; there the same names are NumPy's functions, which keep dtype and IEEE results.
 """
 
-import cmath
 import math
 from collections.abc import Callable
 from functools import cache
@@ -14,6 +13,7 @@ import numpy as np
 from numba import cuda
 
 from ..program import NATIVE_EVERYWHERE
+from . import complex
 from .runtime import SIMULATED, inline
 from .scalars import narrow_bfloat16, widen_bfloat16
 
@@ -22,7 +22,6 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uin
 # Entry -> the name in `math`; NumPy's name where it differs.
 MATH = dict(exp="exp", expm1="expm1", log="log", log1p="log1p", sqrt="sqrt", sin="sin", cos="cos", tanh="tanh",
             erf="erf", erfc="erfc", power="pow", absolute="fabs")
-CMATH = ("exp", "log", "sqrt", "sin", "cos", "tanh")
 NATIVE = NATIVE_EVERYWHERE | {"erfc"}
 
 if not SIMULATED:
@@ -77,48 +76,12 @@ def _integer_absolute(dtype: str) -> Callable:
     return inline(absolute)
 
 
-def _complex_absolute(dtype: str) -> Callable:
-    """|z| without overflow."""
-    hypot = np.hypot if SIMULATED else math.hypot
-
-    def absolute(z):
-        return hypot(z.real, z.imag)
-    return inline(absolute)
-
-
-def _complex_sign(dtype: str) -> Callable:
-    """z / |z|, and 0 at 0, as NumPy 2 has it."""
-    cast, modulus = np.dtype(dtype).type, _complex_absolute(dtype)
-
-    def sign(z):
-        size = modulus(z)
-        return cast(0) if size == 0 else cast(z / size)
-    return inline(sign)
-
-
-def _complex_power(dtype: str) -> Callable:
-    """a ** b through exp and log; 0 to a power with positive real part is 0, and to 0 it is 1."""
-    cast, exp, log = np.dtype(dtype).type, cmath.exp, cmath.log
-
-    def power(a, b):
-        if b == cast(0):
-            return cast(1)
-        return cast(0) if a == cast(0) else cast(exp(b * log(a)))
-    return inline(power)
-
-
 def _float_functions(dtype: str) -> dict[str, Callable]:
     if SIMULATED:
         found = {entry: _simulated_float(entry, dtype) for entry in MATH}
         return found | dict(frexp_mantissa=_simulated_frexp(0), frexp_exponent=_simulated_frexp(1))
     found = {entry: getattr(math, name) for entry, name in MATH.items()}
     return found | dict(frexp_mantissa=_device_frexp(0, dtype), frexp_exponent=_device_frexp(1, dtype))
-
-
-def _complex_functions(dtype: str) -> dict[str, Callable]:
-    found = {entry: getattr(np if SIMULATED else cmath, entry) for entry in CMATH}
-    power = np.power if SIMULATED else _complex_power(dtype)
-    return found | dict(absolute=_complex_absolute(dtype), sign=_complex_sign(dtype), power=power)
 
 
 def _integer_functions(dtype: str) -> dict[str, Callable]:
@@ -131,7 +94,7 @@ def functions(dtype: str) -> dict[str, Callable]:
     if dtype in FLOATS:
         return _float_functions(dtype)
     if dtype in COMPLEX:
-        return _complex_functions(dtype)
+        return complex.functions(dtype)
     return _integer_functions(dtype)
 
 

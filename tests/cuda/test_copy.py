@@ -17,7 +17,7 @@ def test_cast_equals_astype(target):
     for source in (*DTYPES, BFLOAT16):
         host = VALUES.astype(source)
         with np.errstate(all="ignore"):
-            real_part = source.kind == "c" and target.kind in "iuf" or (source.kind == "c" and target == BFLOAT16)
+            real_part = source.kind == "c" and (target.kind in "iuf" or target == BFLOAT16)
             expected = (host.real if real_part else host).astype(target)
         got = table.to_numpy(table.cast(table.from_numpy(host), target))
         assert got.dtype == target
@@ -55,6 +55,14 @@ def test_assign_broadcasts_into_a_strided_view():
     row = np.arange(3, dtype="int32")
     table.assign(table.slice(device, (slice(None, None, 2), slice(5, None, -2))), table.from_numpy(row))
     host[::2, 5::-2] = row
+    np.testing.assert_array_equal(table.to_numpy(device), host)
+
+
+def test_assign_reads_an_overlapping_source_first():
+    host = np.arange(90.0)
+    device = table.from_numpy(host)
+    table.assign(table.slice(device, (slice(1, None),)), table.slice(device, (slice(None, -1),)))
+    host[1:] = host[:-1].copy()
     np.testing.assert_array_equal(table.to_numpy(device), host)
 
 

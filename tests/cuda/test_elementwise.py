@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as npst
 
 import lucid_nb.cuda as table
 from lucid_nb import program
+from lucid_nb.cuda import complex as complex_functions
 from lucid_nb.cuda import elementwise
 from lucid_nb.expr import trace
 
@@ -106,6 +107,20 @@ def test_complex_functions_agree_with_numpy(name):
     expected = getattr(np, name)(z)
     assert got.dtype == expected.dtype
     np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["absolute", "sign", "sin", "cos", "tanh"])
+def test_complex_functions_written_for_the_device_agree_with_numpy(name):
+    z = np.array([1 + 2j, -0.5 + 0.25j, 0.3 - 1j, 0, 2, -3j, 15 + 1j, -25 + 2j, 300 - 1j if name == "tanh" else 1])
+    got = np.array([complex_functions.written("complex128")[name](one) for one in z])
+    np.testing.assert_allclose(got, getattr(np, name)(z), rtol=1e-13)
+
+
+def test_complex_power_written_for_the_device_agrees_with_numpy():
+    a, b = np.array([1 + 2j, -0.5, 0, 2j]), np.array([2, 0.5 - 1j, 0, -3])
+    power = complex_functions.written("complex128")["power"]
+    np.testing.assert_allclose([[power(x, y) for y in b] for x in a[:2]], a[:2, None] ** b, rtol=1e-13)
+    assert power(a[2], b[0]) == 0 and power(a[2], b[2]) == 1
 
 
 def test_complex_arithmetic_agrees_with_numpy():

@@ -53,8 +53,8 @@ def test_dtypes_of_scatter_add(dtype):
     values = np.arange(8).reshape(4, 2).astype(dtype)
     expected = raw.astype("complex128")
     np.add.at(expected, index, values.astype("complex128"))
-    np.testing.assert_array_equal(call("scatter_add", raw, index, values), expected.astype(dtype) if dtype == "complex64"
-                                  else expected.real.astype(dtype))
+    expected = expected if dtype == "complex64" else expected.real
+    np.testing.assert_array_equal(call("scatter_add", raw, index, values), expected.astype(dtype))
 
 
 def test_half_sums_accumulate_in_float32():

@@ -23,7 +23,7 @@ def test_grid_stays_within_the_limit_of_the_x_axis(pieces):
 
 @pytest.mark.parametrize("sizes", [(1, 2**31 + 7, 1), (70_000, 3, 70_000), (2**32, 1, 1), (1, 1, 2**33), (5, 0, 3)])
 def test_slices_cover_every_column_with_one_block_size(sizes):
-    outer, count, inner = sizes
+    inner = sizes[2]
     plan = runtime.slices(*sizes)
     assert plan.columns * plan.lanes <= runtime.BLOCK and plan.lanes & (plan.lanes - 1) == 0
     assert (plan.tiles - 1) * plan.columns < inner <= plan.tiles * plan.columns
@@ -32,7 +32,7 @@ def test_slices_cover_every_column_with_one_block_size(sizes):
 
 @pytest.mark.parametrize("sizes", [(1, 2**31 + 7, 1), (1, 10_000, 1), (1, 10, 1), (2**20, 10_000, 1)])
 def test_chunks_cover_the_axis_and_leave_none_empty(sizes):
-    outer, count, inner = sizes
+    outer, count, _ = sizes
     chunks = runtime.chunks_of(*sizes)
     chunk = runtime.ceil_div(count, chunks)
     assert (chunks - 1) * chunk < count <= chunks * chunk

@@ -1,6 +1,5 @@
 """Softmax, logsumexp and cross entropy against SciPy in float64."""
 
-import ml_dtypes
 import numpy as np
 import pytest
 import scipy.special

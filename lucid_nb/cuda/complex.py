@@ -1,0 +1,87 @@
+"""Complex functions as inline code over real ones: those of `cmath` that Numba writes in Python would need a driver
+at compile time.
+
+W. Kahan, Branch Cuts for Complex Elementary Functions (1987), gives tanh.
+"""
+
+import cmath
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .runtime import SIMULATED, inline
+
+CMATH = ("exp", "log", "sqrt")
+
+
+def _absolute(cast: type) -> Callable:
+    """|z| without overflow."""
+    hypot = np.hypot if SIMULATED else math.hypot
+
+    def absolute(z):
+        return hypot(z.real, z.imag)
+    return inline(absolute)
+
+
+def _sign(cast: type) -> Callable:
+    """z / |z|, and 0 at 0, as NumPy 2 has it."""
+    modulus = _absolute(cast)
+
+    def sign(z):
+        size = modulus(z)
+        return cast(0) if size == 0 else cast(z / size)
+    return inline(sign)
+
+
+def _power(cast: type) -> Callable:
+    """a ** b through exp and log; 0 ** b is 0, and a ** 0 is 1."""
+    exp, log = cmath.exp, cmath.log
+
+    def power(a, b):
+        if b == cast(0):
+            return cast(1)
+        return cast(0) if a == cast(0) else cast(exp(b * log(a)))
+    return inline(power)
+
+
+def _sin(cast: type) -> Callable:
+    """sin a cosh b + i cos a sinh b."""
+    def sin(z):
+        return cast(complex(math.sin(z.real) * math.cosh(z.imag), math.cos(z.real) * math.sinh(z.imag)))
+    return inline(sin)
+
+
+def _cos(cast: type) -> Callable:
+    """cos a cosh b - i sin a sinh b."""
+    def cos(z):
+        return cast(complex(math.cos(z.real) * math.cosh(z.imag), -math.sin(z.real) * math.sinh(z.imag)))
+    return inline(cos)
+
+
+def _tanh(cast: type) -> Callable:
+    """Kahan's form; beyond |a| = 20 the real part is 1 in double, and sinh would overflow later."""
+    def tanh(z):
+        if abs(z.real) > 20:
+            tail = 4 * math.sin(z.imag) * math.cos(z.imag) * math.exp(-2 * abs(z.real))
+            return cast(complex(math.copysign(1, z.real), tail))
+        tangent, sine = math.tan(z.imag), math.sinh(z.real)
+        slope = 1 + tangent * tangent
+        scale = 1 + slope * sine * sine
+        return cast(complex(slope * math.sqrt(1 + sine * sine) * sine / scale, tangent / scale))
+    return inline(tanh)
+
+
+def written(dtype: str) -> dict[str, Callable]:
+    """The entries that are written out here, for a complex dtype."""
+    cast = np.dtype(dtype).type
+    return dict(absolute=_absolute(cast), sign=_sign(cast), sin=_sin(cast), cos=_cos(cast), tanh=_tanh(cast),
+                power=_power(cast))
+
+
+def functions(dtype: str) -> dict[str, Callable]:
+    """The entries of the vocabulary that are not printed inline, for a complex dtype."""
+    if SIMULATED:
+        numpy = {name: getattr(np, name) for name in (*CMATH, "sin", "cos", "tanh", "power")}
+        return written(dtype) | numpy
+    return written(dtype) | {name: getattr(cmath, name) for name in CMATH}
