@@ -1,0 +1,77 @@
+"""Linear layers, and what only reshapes."""
+
+import math
+from typing import Any
+
+from ..array import Tensor
+from ..creation import empty
+from ..errors import ShapeError
+from . import functional as F
+from . import init
+from .module import Module
+from .parameter import Parameter
+
+
+class Identity(Module):
+    """Its input; arguments are accepted and ignored, so that it can stand in for any layer."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input."""
+        return input
+
+
+class Flatten(Module):
+    """Axes from start_dim to end_dim made one: (batch, channels, height, width) to (batch, features)."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The flattened input, a view where possible."""
+        return F.flatten(input, self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        """The axes."""
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Linear(Module):
+    """x @ weight.T + bias: (..., in_features) to (..., out_features).
+
+    `weight` is (out_features, in_features), `bias` (out_features,). Both start uniform within 1 / sqrt(in_features).
+
+    >>> layer = lnb.nn.Linear(4, 3)
+    >>> layer
+    Linear(in_features=4, out_features=3, bias=True)
+    >>> layer(np.ones((2, 4), np.float32)).shape
+    (2, 3)
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: str | None = None,
+                 dtype: Any = "float32") -> None:
+        super().__init__()
+        if in_features < 0 or out_features < 0:
+            raise ShapeError(f"Linear: sizes {in_features} and {out_features}. Use sizes of 0 or more.")
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = Parameter(empty((out_features, in_features), dtype=dtype, device=device))
+        self.register_parameter("bias", Parameter(empty((out_features,), dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weights anew."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_features) if self.in_features else 0.0
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The layer applied to the last axis."""
+        return F.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Sizes, and whether there is a bias."""
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

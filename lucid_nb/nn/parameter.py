@@ -1,0 +1,46 @@
+"""Parameter and Buffer: tensors that a module registers when they are assigned to it."""
+
+from typing import Any
+
+from ..array import Leaf, Tensor
+from ..creation import tensor
+
+
+class Parameter(Tensor):
+    """A tensor that is trained: a leaf that requires grad, with its own copy of the data.
+
+    Arrays keep their dtype; Python numbers become float32.
+
+    >>> lnb.nn.Parameter([1.0, 2.0])
+    Parameter([1., 2.], dtype=float32, requires_grad=True)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, data: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = True) -> None:
+        source = own(data, dtype, device)
+        super().__init__(source.raw, Leaf() if requires_grad else None)
+
+    def __repr__(self) -> str:
+        return Tensor.__repr__(self).replace("tensor(", "Parameter(", 1)
+
+
+class Buffer(Tensor):
+    """A tensor that is moved and saved with its module but not trained, with its own copy of the data.
+
+    Arrays keep their dtype; Python numbers become float32.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, data: Any, dtype: Any = None, device: str | None = None) -> None:
+        super().__init__(own(data, dtype, device).raw)
+
+
+def own(data: Any, dtype: Any, device: str | None) -> Tensor:
+    """A copy of the data outside any graph; a tensor's copy stays on its device."""
+    if isinstance(data, float | int | list | tuple) and dtype is None:
+        dtype = "float32"
+    if isinstance(data, Tensor):
+        data, device = data.detach(), device or data.device
+    return tensor(data, dtype=dtype, device=device)

@@ -1,0 +1,134 @@
+"""Optimizer: parameter groups, per-parameter state, and the walk over both."""
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .. import backend
+from ..array import Tensor
+from ..creation import asarray
+from ..errors import ConfigError, GradError, ShapeError
+from ..tape import grad_mode
+
+Group = dict[str, Any]
+
+
+class Optimizer:
+    """Base of the optimizers: a subclass gives `defaults` and `update(param, gradient, state, group)`.
+
+    `params` are tensors, pairs (name, tensor), or dicts with "params" and settings that differ from the defaults.
+    """
+
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
+        self.defaults, self.param_groups = defaults, []  # type: tuple[dict[str, Any], list[Group]]
+        self.state: dict[Tensor, dict[str, Any]] = {}
+        if isinstance(params, Tensor):
+            raise ConfigError(f"{type(self).__name__}: params is one tensor. Pass a list of them.")
+        groups = list(params)
+        if not groups:
+            raise ConfigError(f"{type(self).__name__}: no parameters. Pass model.parameters() of a model that has any.")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Add parameters with their own settings; the defaults fill in what is missing."""
+        group = {**self.defaults, **param_group}
+        params = group["params"]
+        params = [params] if isinstance(params, Tensor) else list(params)
+        group["params"] = [param[1] if isinstance(param, tuple) else param for param in params]
+        known = {id(param) for other in self.param_groups for param in other["params"]}
+        for param in group["params"]:
+            self._check_param(param, known)
+            known.add(id(param))
+        self.check(group)
+        self.param_groups.append(group)
+
+    def _check_param(self, param: Any, known: set[int]) -> None:
+        name = type(self).__name__
+        if not isinstance(param, Tensor):
+            raise ConfigError(f"{name}: a parameter is a {type(param).__name__}. Pass tensors.")
+        if id(param) in known:
+            raise ConfigError(f"{name}: a parameter of shape {param.shape} is given twice. Pass each once.")
+        if not param.is_leaf:
+            raise GradError(f"{name}: a tensor of shape {param.shape} is computed from others. Optimize those.")
+
+    def check(self, group: Group) -> None:
+        """Refuse settings that are out of range."""
+
+    def refuse(self, group: Group, name: str, allowed: bool, words: str) -> None:
+        """ConfigError unless the setting is allowed."""
+        if not allowed:
+            raise ConfigError(f"{type(self).__name__}: {name} is {group[name]!r}. Use {words}.")
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget all gradients, or with set_to_none=False fill them with zeros."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                if set_to_none or param.grad is None:
+                    param.grad = None
+                else:
+                    param.grad = param.grad.detach() * 0
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update all parameters that have a gradient; `closure`, if given, computes the loss anew first."""
+        loss = None
+        if closure is not None:
+            with grad_mode(True):
+                loss = closure()
+        with grad_mode(False):
+            for group in self.param_groups:
+                for param in group["params"]:
+                    if param.grad is not None:
+                        new = self.update(param, param.grad, self.state.setdefault(param, {}), group)
+                        param.write(new, f"{type(self).__name__}.step")
+            evaluate(self._all())
+        return loss
+
+    def update(self, param: Tensor, gradient: Tensor, state: dict[str, Any], group: Group) -> Tensor:
+        """The new value of one parameter, after renewing its state; nothing is recorded."""
+        raise NotImplementedError(f"{type(self).__name__}: update is missing. Return the new value of the parameter.")
+
+    def state_dict(self) -> dict[str, Any]:
+        """Settings and state, with parameters numbered in the order in which they were given."""
+        numbers = {id(param): number for number, param in enumerate(self._all())}
+        groups = [{**group, "params": [numbers[id(param)] for param in group["params"]]} for group in self.param_groups]
+        return {"state": {numbers[id(param)]: dict(state) for param, state in self.state.items()},
+                "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over settings and state; arrays are cast to their parameter's dtype and copied to its device."""
+        saved = state_dict["param_groups"]
+        sizes, own = [len(group["params"]) for group in saved], [len(group["params"]) for group in self.param_groups]
+        if sizes != own:
+            raise ShapeError(f"load_state_dict: groups of {sizes} parameters for an optimizer with {own}. "
+                             "Load into an optimizer of the same parameters.")
+        for group, other in zip(self.param_groups, saved):
+            group.update({key: copy.deepcopy(value) for key, value in other.items() if key != "params"})
+        params = self._all()
+        self.state = {params[int(number)]: {key: take_over(value, params[int(number)]) for key, value in state.items()}
+                      for number, state in state_dict["state"].items()}
+
+    def _all(self) -> list[Tensor]:
+        """The parameters of all groups."""
+        return [param for group in self.param_groups for param in group["params"]]
+
+    def __repr__(self) -> str:
+        lines = [f"  group {number}: " + ", ".join(f"{key}={value}" for key, value in group.items() if key != "params")
+                 for number, group in enumerate(self.param_groups)]
+        return f"{type(self).__name__}(\n" + "\n".join(lines) + "\n)"
+
+
+def take_over(value: Any, param: Tensor) -> Any:
+    """A saved value for this parameter: an array of its shape becomes a tensor like it, anything else is copied."""
+    if getattr(value, "shape", None) != param.shape or isinstance(value, bool | int | float):
+        return copy.deepcopy(value)
+    with grad_mode(False):
+        return asarray(value).to(param.device).astype(param.dtype).copy()
+
+
+def evaluate(params: Iterable[Tensor]) -> None:
+    """Compute what a lazy device has put off, or each step would keep the graph of all steps before it."""
+    for device in {param.device for param in params}:
+        table = backend.table(device)
+        if not table.aliases:
+            table.synchronize()

@@ -1,0 +1,30 @@
+"""An optimizer's update as a formula, so that a step is one pass over memory on every device."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .. import backend
+from ..array import Tensor
+from ..dtypes import BFLOAT16, FLOAT16, FLOAT32
+from ..expr import Expr, trace
+from ..op import Elementwise
+
+Formula = Callable[..., tuple[Expr, ...]]
+
+
+class Step:
+    """A formula of `tensors` arrays, then `numbers` that may change with every call. It must not be recorded."""
+
+    def __init__(self, formula: Formula, tensors: int, numbers: int) -> None:
+        self.op = Elementwise(formula.__name__.strip("_"), trace(formula, tensors + numbers), tensors + numbers)
+
+    def __call__(self, tensors: Sequence[Tensor], numbers: Sequence[float]) -> tuple[Tensor, ...]:
+        """The formula's results; half precision is computed, and given, in float32."""
+        raws = [tensor.refresh().raw for tensor in tensors]
+        table, dtype = backend.of(raws[0]), tensors[0].dtype
+        dtype = FLOAT32 if dtype in (FLOAT16, BFLOAT16) else dtype
+        # Not as Python scalars: those are remembered by value, and these are new at every step.
+        scalars = [table.from_numpy(np.array(number, dtype)) for number in numbers]
+        results = self.op.run([*raws, *scalars])
+        return tuple(Tensor(raw) for raw in (results if isinstance(results, tuple) else (results,)))
