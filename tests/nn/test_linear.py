@@ -1,0 +1,74 @@
+"""Linear and Flatten. Oracle: NumPy in float64, finite differences through check by hand, torch where installed."""
+
+import numpy as np
+import pytest
+
+import lucid_nb as lnb
+from lucid_nb import nn
+from lucid_nb.nn import functional as F
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("shape", [(4,), (5, 4), (2, 3, 4), (0, 4)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_linear_is_a_product_with_the_transposed_weight(shape, bias):
+    layer, x = nn.Linear(4, 3, bias), RNG.normal(size=shape).astype(np.float32)
+    weight = layer.weight.detach().numpy().astype(np.float64)
+    expected = x @ weight.T + (layer.bias.detach().numpy() if bias else 0)
+    assert np.allclose(layer(x).detach().numpy(), expected, atol=1e-6) and layer(x).dtype == np.float32
+
+
+def test_linear_gradients_are_those_of_the_product():
+    layer = nn.Linear(4, 3, dtype="float64")
+    x, g = lnb.tensor(RNG.normal(size=(5, 4)), requires_grad=True), RNG.normal(size=(5, 3))
+    layer(x).backward(lnb.asarray(g))
+    weight = layer.weight.detach().numpy()
+    assert np.allclose(layer.weight.grad.numpy(), g.T @ x.detach().numpy(), rtol=1e-12)
+    assert np.allclose(layer.bias.grad.numpy(), g.sum(0), rtol=1e-12)
+    assert np.allclose(x.grad.numpy(), g @ weight, rtol=1e-12)
+
+
+def test_linear_starts_within_its_bound():
+    layer = nn.Linear(100, 50)
+    for param in layer.parameters():
+        values = param.detach().numpy()
+        assert np.abs(values).max() <= 0.1 + 1e-7 and values.std() == pytest.approx(0.1 / np.sqrt(3), rel=0.25)
+    assert layer.weight.dtype == np.float32
+
+
+def test_linear_refuses_float64_data_and_names_the_remedies():
+    with pytest.raises(lnb.DTypeError, match=r"linear: the input is float64, the weight float32.*astype.*set_"):
+        nn.Linear(4, 3)(np.ones((2, 4)))
+
+
+def test_linear_takes_python_lists_as_its_own_dtype():
+    assert nn.Linear(2, 3)([[1.0, 2.0]]).shape == (1, 3)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (), (5,)])
+def test_linear_refuses_other_sizes(shape):
+    with pytest.raises(lnb.ShapeError, match="linear: an input of shape"):
+        nn.Linear(4, 3)(np.ones(shape, np.float32))
+    with pytest.raises(lnb.ShapeError, match="Linear: sizes -1 and 3"):
+        nn.Linear(-1, 3)
+
+
+@pytest.mark.parametrize(("axes", "shape"), [((1, -1), (2, 60)), ((0, -1), (120,)), ((1, 2), (2, 12, 5)),
+                                             ((2, 2), None)])
+def test_flatten_joins_axes(axes, shape):
+    x = np.arange(120.0).reshape(2, 3, 4, 5)
+    assert np.array_equal(nn.Flatten(*axes)(x).numpy(), x.reshape(shape or x.shape))
+
+
+def test_flatten_of_one_value_and_bad_axes():
+    assert F.flatten(lnb.tensor(3.0)).shape == (1,)
+    with pytest.raises(lnb.errors.AxisError, match="start_dim 2 comes after end_dim 1"):
+        F.flatten(np.ones((2, 3, 4)), 2, 1)
+    with pytest.raises(lnb.errors.AxisError, match="flatten: axis 3 is out of range"):
+        F.flatten(np.ones((2, 3, 4)), 0, 3)
+
+
+def test_identity_ignores_its_arguments():
+    x = lnb.tensor([1.0])
+    assert nn.Identity(54, unused=True)(x) is x

@@ -1,0 +1,120 @@
+"""What all optimizers share: groups, state, saving. Oracle: the same run without the interruption."""
+
+import numpy as np
+import pytest
+
+import lucid_nb as lnb
+from lucid_nb.optim import SGD, Adam, Optimizer
+
+from .walks import START
+
+
+def parameter(value=START):
+    """A parameter with a gradient of ones."""
+    p = lnb.nn.Parameter(np.array(value))
+    p.grad = lnb.asarray(np.ones_like(p.detach().numpy()))
+    return p
+
+
+def test_groups_have_settings_of_their_own():
+    a, b = parameter([1.0]), parameter([1.0])
+    SGD([{"params": [a]}, {"params": b, "lr": 0.5}], lr=0.25).step()
+    assert a.tolist() == [0.75] and b.tolist() == [0.5]
+
+
+def test_named_parameters_are_accepted():
+    layer = lnb.nn.Linear(2, 2)
+    assert SGD(layer.named_parameters()).param_groups[0]["params"] == list(layer.parameters())
+
+
+def test_parameters_without_gradient_are_left_alone():
+    p = lnb.nn.Parameter(START)
+    optimizer = Adam([p], lr=1.0)
+    optimizer.step()
+    assert np.array_equal(p.detach().numpy(), START) and not optimizer.state
+
+
+def test_zero_grad_forgets_or_fills():
+    p = parameter()
+    optimizer = SGD([p])
+    optimizer.zero_grad(set_to_none=False)
+    assert not p.grad.numpy().any()
+    optimizer.zero_grad()
+    assert p.grad is None
+
+
+def test_step_with_closure_records_and_returns_the_loss():
+    p = lnb.nn.Parameter([3.0])
+    optimizer = SGD([p], lr=0.5)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    with lnb.no_grad():
+        assert optimizer.step(closure).item() == 9 and p.tolist() == [0]
+
+
+@pytest.mark.parametrize(("kind", "options"), [(SGD, dict(lr=0.1, momentum=0.9)), (Adam, dict(lr=0.1, amsgrad=True))])
+def test_state_dict_continues_where_it_was(kind, options):
+    def steps(p, optimizer, count):
+        for _ in range(count):
+            p.grad = p.detach() * 2 + 1
+            optimizer.step()
+    whole, first = lnb.nn.Parameter(START), lnb.nn.Parameter(START)
+    steps(whole, kind([whole], **options), 5)
+    interrupted = kind([first], **options)
+    steps(first, interrupted, 2)
+    second = lnb.nn.Parameter(first.detach().numpy())
+    resumed = kind([second], lr=9.0)
+    resumed.load_state_dict(interrupted.state_dict())
+    steps(second, resumed, 3)
+    assert np.array_equal(second.detach().numpy(), whole.detach().numpy())
+    assert resumed.param_groups[0]["lr"] == 0.1
+
+
+def test_state_dict_has_the_form_of_torch():
+    p = parameter()
+    optimizer = Adam([p], lr=0.1)
+    optimizer.step()
+    saved = optimizer.state_dict()
+    assert saved["param_groups"][0]["params"] == [0] and set(saved["state"][0]) == {"step", "exp_avg", "exp_avg_sq"}
+
+
+def test_load_state_dict_takes_arrays_and_casts_them():
+    p = lnb.nn.Parameter(START.astype(np.float32))
+    optimizer = SGD([p], momentum=0.9)
+    saved = optimizer.state_dict()
+    saved["state"] = {0: {"momentum_buffer": np.ones((2, 3))}}
+    optimizer.load_state_dict(saved)
+    assert optimizer.state[p]["momentum_buffer"].dtype == np.float32
+
+
+def test_load_state_dict_refuses_other_parameters():
+    with pytest.raises(lnb.ShapeError, match="load_state_dict"):
+        SGD([parameter()]).load_state_dict(SGD([parameter(), parameter()]).state_dict())
+
+
+def test_optimizer_refuses_what_it_cannot_optimize():
+    p = parameter()
+    for params, error, text in [([], lnb.ConfigError, "no parameters"), (p, lnb.ConfigError, "one tensor"),
+                                ([p, p], lnb.ConfigError, "given twice"), ([START], lnb.ConfigError, "ndarray"),
+                                ([p * 2], lnb.GradError, "computed from others")]:
+        with pytest.raises(error, match=text):
+            SGD(params)
+
+
+def test_optimizer_step_is_not_recorded_and_seen_by_views():
+    p = parameter()
+    row = p.detach()[0]
+    SGD([p], lr=1.0).step()
+    assert p.is_leaf and np.array_equal(row.numpy(), START[0] - 1)
+
+
+def test_optimizer_without_update_says_so():
+    class Idle(Optimizer):
+        pass
+    with pytest.raises(NotImplementedError, match="update is missing"):
+        Idle([parameter()], {}).step()

@@ -1,0 +1,56 @@
+"""SGD. Oracle: the formula in float64 NumPy, and torch where it is installed."""
+
+import numpy as np
+import pytest
+
+import lucid_nb as lnb
+from lucid_nb.optim import SGD
+
+from .walks import START, TARGET, gradient, torch_walk, walk
+
+OPTIONS = [
+    dict(lr=0.1), dict(lr=0.1, momentum=0.9), dict(lr=0.1, momentum=0.9, dampening=0.3),
+    dict(lr=0.1, momentum=0.9, nesterov=True), dict(lr=0.1, weight_decay=0.2),
+    dict(lr=0.05, momentum=0.5, weight_decay=0.1, maximize=True),
+]
+
+
+def formula(steps, lr, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, maximize=False):
+    """The definition, step by step."""
+    p, velocity = START.copy(), None
+    for _ in range(steps):
+        g = gradient(p) * (-1 if maximize else 1) + weight_decay * p
+        velocity = g if velocity is None else momentum * velocity + (1 - dampening) * g
+        step = g + momentum * velocity if nesterov else velocity if momentum else g
+        p = p - lr * step
+    return p
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_sgd_follows_its_formula(options):
+    assert np.allclose(walk(SGD, 6, **options), formula(6, **options), rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_sgd_equals_torch(options):
+    assert np.allclose(walk(SGD, 6, **options), torch_walk("SGD", 6, **options), rtol=1e-12)
+
+
+def test_sgd_keeps_the_dtype_and_the_object():
+    p = lnb.nn.Parameter(START.astype(np.float32))
+    optimizer = SGD([p], lr=0.1, momentum=0.9)
+    for _ in range(2):
+        optimizer.zero_grad()
+        ((p - TARGET.astype(np.float32)) ** 2).sum().backward()
+        optimizer.step()
+    assert p.dtype == np.float32 and p.is_leaf and p.requires_grad
+    assert optimizer.state[p]["momentum_buffer"].dtype == np.float32
+
+
+@pytest.mark.parametrize(("options", "name"), [
+    (dict(lr=-1), "lr is -1"), (dict(momentum=-0.1), "momentum is -0.1"), (dict(weight_decay=-1), "weight_decay is -1"),
+    (dict(nesterov=True), "nesterov is True"), (dict(nesterov=True, momentum=0.9, dampening=0.1), "nesterov is True"),
+])
+def test_sgd_refuses_settings_out_of_range(options, name):
+    with pytest.raises(lnb.ConfigError, match=f"SGD: {name}. Use"):
+        SGD([lnb.nn.Parameter(START)], **options)
