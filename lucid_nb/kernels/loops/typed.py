@@ -1,0 +1,104 @@
+"""What lets one loop serve float32 and float64: types named by a pointer, functions chosen by type, blocks of rows."""
+
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic, overload
+
+from ..intrinsics import IR
+from ..math.exponential import exp_float32, exp_float64
+
+INLINE = dict(error_model="numpy", fastmath={"contract"}, forceinline=True)
+scalar = njit(**INLINE)
+block = njit(error_model="numpy", fastmath={"contract"}, forceinline=False)
+any_order = njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True)
+
+
+@intrinsic
+def shift(typing, pointer, count):
+    """The pointer `count` elements further."""
+    return pointer(pointer, types.int64), lambda context, builder, sig, args: builder.gep(args[0], [args[1]])
+
+
+@intrinsic
+def convert(typing, pointer, value):
+    """The value as the element type of the pointer."""
+    def emit(context, builder, sig, args):
+        return context.cast(builder, args[1], value, pointer.dtype)
+    return pointer.dtype(pointer, value), emit
+
+
+def _stack(builder, dtype, count):
+    memory = builder.alloca(IR[dtype], size=count)
+    memory.align = 64
+    return memory
+
+
+@intrinsic
+def stack_like(typing, pointer, count):
+    """`count` elements of the pointer's type on the stack, aligned to 64 bytes; to be taken before any loop."""
+    return pointer(pointer, types.int64), lambda context, builder, sig, args: _stack(builder, pointer.dtype, args[1])
+
+
+@intrinsic
+def stack_of(typing, dtype, count):
+    """`count` elements of a dtype (np.float64) on the stack, aligned to 64 bytes; to be taken before any loop."""
+    result = types.CPointer(dtype.dtype)
+    return result(dtype, types.int64), lambda context, builder, sig, args: _stack(builder, dtype.dtype, args[1])
+
+
+@intrinsic
+def out_of_line(typing):
+    """Of the function being compiled: callers call it, so that all of them run the same instructions.
+
+    A block that is summed in any order must be summed in the same order by every kernel that sums it.
+    """
+    def emit(context, builder, sig, args):
+        set.add(builder.function.attributes, "noinline")
+        return context.get_dummy_value()
+    return types.void(), emit
+
+
+def _ieee(name, flags=()):
+    def emit(context, builder, sig, args):
+        kind = ir.FunctionType(args[0].type, [args[0].type] * 2)
+        return builder.call(builder.module.declare_intrinsic(name, [args[0].type], kind), args, fastmath=flags)
+    return emit
+
+
+@intrinsic
+def larger(typing, a, b):
+    """The larger of two floats: NaN if one is, 0.0 above -0.0 (IEEE 754-2019 maximum), so the order does not matter."""
+    return a(a, a), _ieee("llvm.maximum")
+
+
+@intrinsic
+def smaller(typing, a, b):
+    """The smaller of two floats: NaN if one is, -0.0 below 0.0 (IEEE 754-2019 minimum)."""
+    return a(a, a), _ieee("llvm.minimum")
+
+
+@intrinsic
+def larger_but_zeros(typing, a, b):
+    """As `larger`, but either zero of two: half the instructions."""
+    return a(a, a), _ieee("llvm.maximum", ("nsz", "reassoc"))
+
+
+@intrinsic
+def smaller_but_zeros(typing, a, b):
+    """As `smaller`, but either zero of two."""
+    return a(a, a), _ieee("llvm.minimum", ("nsz", "reassoc"))
+
+
+@any_order
+def plus(total, value):
+    """A step of a sum that may be taken in any order."""
+    return total + value
+
+
+def exponential(x):
+    """exp of the vocabulary."""
+
+
+@overload(exponential, jit_options=INLINE)
+def _choose_exponential(x):
+    return {types.float32: lambda x: exp_float32(x), types.float64: lambda x: exp_float64(x)}[x]

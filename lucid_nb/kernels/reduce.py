@@ -1,0 +1,190 @@
+"""Reductions over any axes: sum, max and min of floats by kernels of fixed blocks, everything else by NumPy.
+
+The same bits for every number of threads: a block is summed by one thread, and blocks are merged in order.
+"""
+from collections.abc import Callable
+from functools import lru_cache, partial
+
+import numpy as np
+
+from ..shapes import Shape, reduced_shape
+from . import threads
+from .layout import Layout, Stage, contiguous, layout_of
+from .steps import DOUBLE, EXP, FLOATS, GRAIN, INDEX, PANEL, SINGLE, Step, kernel_of, kernel_step, narrow, panel_of
+
+BLOCK, ROW_BLOCK, EXTREME_BLOCK = 256, 32, 1024        # as in loops/
+UFUNCS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum,
+          "any": np.logical_or, "all": np.logical_and}
+
+
+def reduce(kind: str, raw: np.ndarray, axes: Shape, keepdims: bool, dtype: np.dtype) -> np.ndarray:
+    """Reduce over `axes` (normalised, at least one) to `dtype`.
+
+    Floats are accumulated at least in their own precision: blocks of 256 elements, totals of blocks in float64 with
+    their rounding errors. float16 and bfloat16 are accumulated in float32. NaN propagates through max and min.
+    """
+    return _reduction(kind, raw.shape, raw.strides, raw.dtype, axes, keepdims, dtype)(raw)
+
+
+@lru_cache(4096)
+def _reduction(kind: str, shape: Shape, strides: Shape, source: np.dtype, axes: Shape, keepdims: bool,
+               dtype: np.dtype) -> Step:
+    """The function that reduces arrays of this layout."""
+    if narrow(source) and kind not in ("any", "all"):
+        return lambda raw: reduce(kind, raw.astype(SINGLE), axes, keepdims, SINGLE).astype(dtype)
+    if kind in ("sum", "max", "min") and source in FLOATS and dtype in FLOATS and 0 not in shape:
+        layout = layout_of(shape, strides, source.itemsize, axes)
+        if layout.stages:
+            make = sum_step if kind == "sum" else partial(extreme_step, kind)
+            between = DOUBLE if kind == "sum" else source
+            return staged(layout, make, (source, between, dtype), shape, axes, keepdims)
+    return _by_numpy(UFUNCS[kind], axes, keepdims, {"dtype": dtype} if kind in ("sum", "prod") else {})
+
+
+def _by_numpy(ufunc: np.ufunc, axes: Shape, keepdims: bool, options: dict) -> Step:
+    return lambda raw: np.asarray(ufunc.reduce(raw, axis=axes, keepdims=keepdims, **options))
+
+
+def staged(layout: Layout, make: Callable[..., Step], dtypes: tuple[np.dtype, ...], shape: Shape, axes: Shape,
+           keepdims: bool) -> Step:
+    """All stages of a layout, each made by make(stage, dtype, dtype of the result, shape of the result).
+
+    dtypes are those of the array, of what lies between stages, and of the result.
+    """
+    source, between, dtype = dtypes
+    ones, result = reduced_shape(shape, axes, True), reduced_shape(shape, axes, keepdims)
+    last = result if layout.plain else tuple(ones[axis] for axis in layout.order)
+    steps, stages = [], layout.stages
+    for number, stage in enumerate(stages):
+        final = number == len(stages) - 1
+        steps.append(make(stage, between if number else source, dtype if final else between,
+                          last if final else (stage.results,)))
+    return steps[0] if layout.plain and len(steps) == 1 else _chain(layout, steps, result)
+
+
+def _chain(layout: Layout, steps: list[Step], result: Shape) -> Step:
+    def step(raw: np.ndarray) -> np.ndarray:
+        values = raw if layout.plain else layout.source(raw)
+        for each in steps:
+            values = each(values)
+        return values if layout.plain else layout.restore(values).reshape(result)
+    return step
+
+
+def sum_step(stage: Stage, source: np.dtype, dtype: np.dtype, shape: Shape) -> Step:
+    """The sums of a stage."""
+    return (_column_sums if stage.by_columns else _row_sums)(stage, source, dtype, shape)
+
+
+def _row_sums(stage: Stage, source: np.dtype, dtype: np.dtype, shape: Shape) -> Step:
+    """Whole rows; where they are fewer than threads, their blocks and then the totals of blocks: the same bits."""
+    outer, cols, step, blocks = stage.outer, stage.cols, stage.outer_step, -(-stage.cols // BLOCK)
+    whole = kernel_step(kernel_of("sums:sum_rows", (source, dtype), 2), shape, dtype, outer, cols, cols, step)
+    if cols < GRAIN:
+        return whole
+    parts = kernel_step(kernel_of("sums:sum_row_blocks", (source, DOUBLE), 3), (outer * blocks,), DOUBLE,
+                        outer * blocks, BLOCK, cols, step, blocks)
+    merge = kernel_step(kernel_of("sums:merge_row_blocks", (DOUBLE, dtype), 1), shape, dtype, outer, blocks, blocks)
+    return _cut(whole, parts, merge, outer)
+
+
+def _column_sums(stage: Stage, source: np.dtype, dtype: np.dtype, shape: Shape) -> Step:
+    """Panels of columns, or where they are fewer than threads, blocks of rows and then their totals: the same bits."""
+    outer, rows, cols, steps = stage.outer, stage.rows, stage.cols, (stage.outer_step, stage.row_step)
+    panels, blocks = -(-cols // PANEL), -(-rows // ROW_BLOCK)
+    whole = kernel_step(kernel_of("sums:sum_columns", (source, dtype), 5), shape, dtype,
+                        outer * panels, rows * min(cols, PANEL), rows, cols, *steps, panels)
+    if rows * cols < GRAIN:
+        return whole
+    parts = kernel_step(kernel_of("sums:sum_column_blocks", (source, DOUBLE), 5), (outer * blocks * cols,), DOUBLE,
+                        outer * blocks, ROW_BLOCK * cols, rows, cols, *steps, blocks)
+    merge = kernel_step(kernel_of("sums:merge_column_blocks", (DOUBLE, dtype), 2), shape, dtype,
+                        outer, blocks * cols, blocks, cols)
+    return _cut(whole, parts, merge, outer * panels)
+
+
+def _cut(whole: Step, parts: Step, merge: Step, units: int) -> Step:
+    def step(raw: np.ndarray) -> np.ndarray:
+        return whole(raw) if units >= threads.num_threads() else merge(parts(raw))
+    return step
+
+
+def extreme_step(kind: str, stage: Stage, source: np.dtype, dtype: np.dtype, shape: Shape) -> Step:
+    """The maxima or minima of a stage."""
+    outer, rows, cols, pair = stage.outer, stage.rows, stage.cols, (source, dtype)
+    if stage.by_columns:
+        panel = panel_of(outer, cols)
+        panels = -(-cols // panel)
+        return kernel_step(kernel_of(f"extremes:{kind}_columns", pair, 6), shape, dtype, outer * panels,
+                           rows * min(cols, panel), rows, cols, stage.outer_step, stage.row_step, panels, panel)
+    rows_kernel = kernel_of(f"extremes:{kind}_rows", pair, 2)
+    whole = kernel_step(rows_kernel, shape, dtype, outer, cols, cols, stage.outer_step)
+    if cols < GRAIN:
+        return whole
+    blocks = -(-cols // EXTREME_BLOCK)
+    parts = kernel_step(kernel_of(f"extremes:{kind}_row_blocks", pair, 3), (outer * blocks,), dtype,
+                        outer * blocks, EXTREME_BLOCK, cols, stage.outer_step, blocks)
+    merge = kernel_step(rows_kernel, shape, dtype, outer, blocks, blocks, blocks)
+    return _cut(whole, parts, merge, outer)
+
+
+def arg_reduce(kind: str, raw: np.ndarray, axis: int, keepdims: bool) -> np.ndarray:
+    """The place of the first maximum or minimum along an axis, int64; the first NaN where there is one."""
+    if narrow(raw.dtype):
+        raw = raw.astype(np.float32)
+    if raw.dtype in FLOATS and raw.size:
+        return _arg_reduction(kind, raw.shape, raw.strides, raw.dtype, axis, keepdims)(raw)
+    return np.asarray((np.argmax if kind == "max" else np.argmin)(raw, axis=axis, keepdims=keepdims), np.int64)
+
+
+@lru_cache(4096)
+def _arg_reduction(kind: str, shape: Shape, strides: Shape, source: np.dtype, axis: int, keepdims: bool) -> Step:
+    """The function that finds places in arrays of this layout."""
+    layout = layout_of(shape, strides, source.itemsize, (axis,))
+    if not layout.stages:
+        return lambda raw: np.zeros(reduced_shape(shape, (axis,), keepdims), np.int64)
+    return staged(layout, partial(_arg_step, int(kind == "min")), (source, source, INDEX), shape, (axis,), keepdims)
+
+
+def _arg_step(flip: int, stage: Stage, source: np.dtype, dtype: np.dtype, shape: Shape) -> Step:
+    outer, rows, cols, pair = stage.outer, stage.rows, stage.cols, (source, dtype)
+    if stage.by_columns:
+        panel = panel_of(outer, cols)
+        panels = -(-cols // panel)
+        return kernel_step(kernel_of("extremes:arg_columns", pair, 7), shape, dtype, outer * panels,
+                           rows * min(cols, panel), rows, cols, stage.outer_step, stage.row_step, panels, panel, flip)
+    return kernel_step(kernel_of("extremes:arg_rows", pair, 3), shape, dtype, outer, cols, cols, stage.outer_step, flip)
+
+
+def logsumexp(raw: np.ndarray, axes: Shape, keepdims: bool) -> np.ndarray:
+    """log(sum(exp(x))) over axes; -inf where all elements are, NaN where one is, inf where one is."""
+    if narrow(raw.dtype):
+        return logsumexp(raw.astype(np.float32), axes, keepdims).astype(raw.dtype)
+    return _logsumexp(raw.shape, raw.strides, raw.dtype, axes, keepdims)(raw)
+
+
+@lru_cache(4096)
+def _logsumexp(shape: Shape, strides: Shape, dtype: np.dtype, axes: Shape, keepdims: bool) -> Step:
+    """The function for arrays of this layout: one stage as it is, more by reduced axes moved to the end."""
+    if 0 in shape:
+        return lambda raw: np.full(reduced_shape(shape, axes, keepdims), -np.inf, dtype)
+    layout = layout_of(shape, strides, dtype.itemsize, axes)
+    if len(layout.stages) == 1:
+        return staged(layout, _logsumexp_step, (dtype, dtype, dtype), shape, axes, keepdims)
+    if not layout.stages:
+        return lambda raw: raw.reshape(reduced_shape(shape, axes, keepdims)).copy()
+    order = [axis for axis in range(len(shape)) if axis not in axes] + list(axes)
+    last = tuple(range(len(shape) - len(axes), len(shape)))
+    result = reduced_shape(shape, axes, keepdims)
+    return lambda raw: logsumexp(contiguous(raw.transpose(order)), last, False).reshape(result)
+
+
+def _logsumexp_step(stage: Stage, source: np.dtype, dtype: np.dtype, shape: Shape) -> Step:
+    outer, rows, cols, pair = stage.outer, stage.rows, stage.cols, (source, dtype)
+    if not stage.by_columns:
+        return kernel_step(kernel_of("softmax_rows:logsumexp_rows", pair, 2), shape, dtype, outer, cols * EXP,
+                           cols, stage.outer_step)
+    panel = panel_of(outer, cols)
+    panels = -(-cols // panel)
+    return kernel_step(kernel_of("softmax_columns:logsumexp_columns", pair, 6), shape, dtype, outer * panels,
+                       rows * min(cols, panel) * EXP, rows, cols, stage.outer_step, stage.row_step, panels, panel)

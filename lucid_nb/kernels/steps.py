@@ -1,0 +1,69 @@
+"""A step of an entry: from arrays to a new array by one range kernel, all but the addresses decided beforehand."""
+from collections.abc import Callable
+from functools import cache
+from math import prod
+from struct import Struct
+
+import numpy as np
+
+from ..shapes import Shape
+from . import memory, threads
+from .pool import range_function
+from .store import RangeKernel
+from .threads import address_of
+
+Step = Callable[..., np.ndarray]
+SINGLE, DOUBLE, INDEX = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
+FLOATS = (SINGLE, DOUBLE)
+LOOPS = "lucid_nb.kernels.loops."
+GRAIN = 1 << 17                    # elements below which a second thread costs more than it brings
+PANEL = 512                        # the widest panel of columns that a kernel takes
+EXP = 8                            # what an exponential costs, in elements that are only read
+
+
+@cache
+def range_kernel(path: str, *types: str) -> RangeKernel:
+    """The kernel at a path below kernels/loops for operands of these types."""
+    return RangeKernel(LOOPS + path, types)
+
+
+def kernel_of(path: str, pointers: tuple[np.dtype, ...], integers: int) -> RangeKernel:
+    """The kernel at a path below kernels/loops for arrays of these dtypes followed by integers."""
+    return range_kernel(path, *(f"{dtype.name}*" for dtype in pointers), *["int64"] * integers)
+
+
+def grain(elements: int) -> int:
+    """How many units of so many elements a thread should get at least."""
+    return max(1, GRAIN // max(1, elements))
+
+
+def panel_of(outer: int, cols: int) -> int:
+    """How many columns a unit takes: what feeds four threads, from 64 up to what a kernel takes."""
+    return min(PANEL, max(64, -(-outer * cols // 256) * 64))
+
+
+def kernel_step(kernel: RangeKernel, shape: Shape, dtype: np.dtype, count: int, elements: int, *integers: int) -> Step:
+    """The step by a kernel over `count` units of `elements` elements, operands: arrays, the result, integers."""
+    least, tail = grain(elements), Struct(f"{len(integers)}q").pack(*integers)
+    inputs = sum(kind.endswith("*") for kind in kernel.types) - 1
+    pack = Struct(f"{inputs + 1}q").pack
+    new = memory.empty if prod(shape) * dtype.itemsize >= memory.LARGE else np.empty
+    serial = count <= least
+    function: Callable[[bytes, int, int], None] | None = None
+
+    def step(*raws: np.ndarray) -> np.ndarray:
+        nonlocal function
+        result = new(shape, dtype)
+        table = pack(*map(address_of, raws), address_of(result)) + tail
+        if serial:
+            function = function or range_function(kernel.address)
+            function(table, 0, count)
+        else:
+            threads.run(kernel.address, table, count, least)
+        return result
+    return step
+
+
+def narrow(dtype: np.dtype) -> bool:
+    """Whether it is a float that is computed in float32: float16 or bfloat16."""
+    return dtype.itemsize == 2 and dtype.name in ("float16", "bfloat16")
