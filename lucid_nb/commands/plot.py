@@ -25,7 +25,7 @@ def save(trained: "Run", images: np.ndarray, labels: np.ndarray, path: Path) -> 
     wrong = np.flatnonzero(trained.guesses != labels)
     with matplotlib.rc_context({"font.size": 9, "axes.edgecolor": FAINT, "text.color": INK, "axes.labelcolor": INK}):
         figure = Figure(figsize=(11, 4.6), layout="constrained", facecolor="white")
-        left, right = figure.subfigures(1, 2, width_ratios=(1, 1.35))
+        left, right = figure.subfigures(1, 2, width_ratios=(1, 1.35), squeeze=False)[0]
         draw_curves(left, trained)
         right.suptitle(f"{len(labels)} test digits, {len(wrong)} wrong (in red: guess, truth)", fontsize=10)
         draw_digits(right, trained.guesses, images, labels, wrong)

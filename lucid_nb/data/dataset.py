@@ -107,7 +107,7 @@ def random_split(dataset: Dataset, lengths: Sequence[float], seed: int | None = 
     counts = split_counts(len(dataset), lengths)
     order = np.random.default_rng(seed).permutation(len(dataset))
     ends = np.cumsum(counts)
-    return [Subset(dataset, order[end - count:end]) for count, end in zip(counts, ends)]
+    return [Subset(dataset, order[end - count:end].tolist()) for count, end in zip(counts, ends)]
 
 
 def split_counts(total: int, lengths: Sequence[float]) -> list[int]:

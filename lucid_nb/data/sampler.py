@@ -48,7 +48,7 @@ class RandomSampler(Sampler):
         if seed is not None and generator is not None:
             raise ConfigError("RandomSampler: both seed and generator are given. Pass one of them.")
         self.data, self.generator, self.epoch = data, generator, 0
-        self.seed = np.random.SeedSequence(seed).entropy
+        self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
 
     def __iter__(self) -> Iterator[int]:
         generator = self.generator or np.random.default_rng([self.seed, self.epoch])

@@ -28,7 +28,7 @@ class Sequential(Module):
 
     def forward(self, input: Any) -> Any:
         """The last module's output."""
-        for module in self._modules.values():
+        for module in self:
             input = module(input)
         return input
 
@@ -51,10 +51,10 @@ class Sequential(Module):
         return names[index]
 
     @overload
-    def __getitem__(self, index: int) -> Module: ...
+    def __getitem__(self, index: int) -> "Module | None": ...
     @overload
     def __getitem__(self, index: slice) -> "Sequential": ...
-    def __getitem__(self, index: int | slice) -> Module:
+    def __getitem__(self, index: int | slice) -> "Module | None":
         if isinstance(index, slice):
             return type(self)(dict(list(self._modules.items())[index]))
         return self._modules[self._name(index)]
@@ -66,4 +66,4 @@ class Sequential(Module):
         return len(self._modules)
 
     def __iter__(self) -> Iterator[Module]:
-        return iter(self._modules.values())
+        return (module for module in self._modules.values() if module is not None)

@@ -16,7 +16,7 @@ from .parameter import Parameter
 class Conv2d(Module):
     """Correlation with learned kernels: (batch, in_channels, height, width) to (batch, out_channels, ...).
 
-    `weight` is (out_channels, in_channels // groups, *kernel_size), `bias` (out_channels,). `padding` is one number,
+    `weight` is (out_channels, in_channels // groups, height, width), `bias` (out_channels,). `padding` is one number,
     one an axis, "valid" (none) or "same": see nn.functional.conv2d. Both start uniform within 1 / sqrt(fan_in).
 
     >>> layer = lnb.nn.Conv2d(1, 4, 3, padding=1)

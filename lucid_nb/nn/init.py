@@ -66,7 +66,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def fans(op: str, tensor: Tensor) -> tuple[int, int]:
-    """The connections into and out of one unit: a weight is (out, in, *kernel)."""
+    """The connections into and out of one unit: a weight is (out, in, ...), the rest being the kernel."""
     if tensor.ndim < 2:
         raise ShapeError(f"{op}: a tensor of shape {tensor.shape} has no fan in and fan out. Use one with two or more "
                          "axes.")

@@ -60,7 +60,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay shrinks the parameters directly: p *= 1 - lr * weight_decay.
+    """Adam whose weight decay shrinks the parameters directly, by the factor 1 - lr * weight_decay.
 
     Source: I. Loshchilov, F. Hutter, Decoupled weight decay regularization, 2019.
 
