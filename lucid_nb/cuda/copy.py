@@ -94,17 +94,19 @@ def iota(start: Any, step: Any, count: int, dtype: np.dtype) -> DeviceArray:
     """start + i * step, computed in the compute dtype from the first two elements as numpy.arange does."""
     result = geometry.empty((count,), dtype)
     if count:
-        first, second = (np.asarray([start, start + step]).astype(dtype).astype(compute(dtype)))
+        pair = np.asarray([start, start + step]).astype(dtype).astype(compute(dtype))
+        step = (pair[1:] - pair[:1])[0]      # as arrays, whose integers wrap silently
         blocks = runtime.grid(runtime.ceil_div(count, runtime.THREADS))
-        runtime.launch(_iota_kernel(dtype), blocks, runtime.THREADS, count, result.memory, first, second - first)
+        runtime.launch(_iota_kernel(dtype), blocks, runtime.THREADS, count, result.memory, pair[0], step)
     return result
 
 
 # ----------------------------------------------------------------------------------------------------- movements
 def reshape(raw: DeviceArray, shape: Shape) -> DeviceArray:
     """Another shape: a view where NumPy would give one, else a copy."""
-    found = geometry.reshape_view(raw, tuple(shape))
-    return geometry.reshape_view(copy(raw), tuple(shape)) if found is None else found
+    shape = tuple(shape)
+    found = geometry.reshape_view(raw, shape)
+    return geometry.view(copy(raw), shape, geometry.row_major(shape), 0) if found is None else found
 
 
 def concatenate(raws: Sequence[DeviceArray], axis: int) -> DeviceArray:

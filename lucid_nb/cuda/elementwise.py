@@ -103,8 +103,9 @@ class Kernels:
         """The flat kernel of these places, or the strided kernel of this many axes."""
         found = self.compiled.get(form)
         if found is None:
-            source = flat_source if isinstance(form, tuple) else strided_source
-            found = self.compiled[form] = _compile(source(self.program, form))
+            text = (flat_source(self.program, form) if isinstance(form, tuple)
+                    else strided_source(self.program, form))
+            found = self.compiled[form] = _compile(text)
         return found
 
     def run(self, shape: Shape, operands: Sequence[DeviceArray]) -> None:

@@ -21,6 +21,8 @@ from .copy import flat
 from .runtime import BLOCK, cuda, inline
 from .scalars import compute, highest, is_true, lowest, narrow, widen_bfloat16, widen_to
 
+Sizes = tuple[int, int, int]       # outer, count, inner
+
 
 # ------------------------------------------------------------------------------------------- combining two values
 @inline
@@ -138,23 +140,23 @@ def _reduce_kernel(kind: str, source: np.dtype, accumulate: np.dtype, result: np
 
 
 # --------------------------------------------------------------------------------------------------------- drivers
-def as_slices(raw: DeviceArray, axes: Shape) -> tuple[Any, int, int, int]:
-    """(flat memory, outer, count, inner) of an array whose sorted `axes` are combined; a copy where they are apart."""
+def as_slices(raw: DeviceArray, axes: Shape) -> tuple[Any, Sizes]:
+    """Flat memory and (outer, count, inner) of an array whose sorted `axes` are combined; copied where they are apart."""
     kept = tuple(a for a in range(raw.ndim) if a not in axes)
     if axes != tuple(range(axes[0], axes[0] + len(axes))):
         raw = geometry.permute(raw, kept + axes)
         axes = tuple(range(len(kept), raw.ndim))
     outer, inner = prod(raw.shape[:axes[0]]), prod(raw.shape[axes[-1] + 1:])
-    return flat(raw), outer, prod(raw.shape[a] for a in axes), inner
+    return flat(raw), (outer, prod(raw.shape[a] for a in axes), inner)
 
 
-def launch_slices(kernel: Any, sizes: tuple[int, int, int], *operands: Any) -> None:
+def launch_slices(kernel: Any, sizes: Sizes, *operands: Any) -> None:
     """Launch a kernel(*operands, outer, count, inner) that merges along the middle axis."""
     plan = runtime.slices(*sizes)
     runtime.launch(kernel, plan.blocks, (plan.columns, plan.lanes), *operands, *sizes)
 
 
-def _reduce_once(kernel: Any, x: Any, y: Any, sizes: tuple[int, int, int], chunks: int) -> None:
+def _reduce_once(kernel: Any, x: Any, y: Any, sizes: Sizes, chunks: int) -> None:
     plan = runtime.slices(*sizes, chunks)
     chunk = runtime.ceil_div(sizes[1], chunks)
     runtime.launch(kernel, plan.blocks, (plan.columns, plan.lanes), x, y, *sizes, chunks, chunk)
@@ -165,7 +167,7 @@ def reduce(kind: str, raw: DeviceArray, axes: Shape, keepdims: bool, dtype: np.d
     result = geometry.empty(reduced_shape(raw.shape, axes, keepdims), dtype)
     if result.size == 0:
         return result
-    x, outer, count, inner = as_slices(raw, tuple(sorted(axes)))
+    x, (outer, count, inner) = as_slices(raw, tuple(sorted(axes)))
     accumulate = _accumulator(kind, dtype)
     chunks = runtime.chunks_of(outer, count, inner)
     source = raw.dtype
@@ -243,6 +245,6 @@ def arg_reduce(kind: str, raw: DeviceArray, axis: int, keepdims: bool) -> Device
     """The index of the maximum or minimum along `axis`, int64: the first of equals, NaN before all."""
     result = geometry.empty(reduced_shape(raw.shape, (axis,), keepdims), np.dtype(np.int64))
     if result.size:
-        x, *sizes = as_slices(raw, (axis,))
-        launch_slices(_arg_reduce_kernel(kind, raw.dtype), tuple(sizes), x, result.memory)
+        x, sizes = as_slices(raw, (axis,))
+        launch_slices(_arg_reduce_kernel(kind, raw.dtype), sizes, x, result.memory)
     return result

@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import BackendError, DeviceError
 
 try:
+    import numba_cuda  # noqa: F401  (without it Numba's own numba.cuda, an older one, would be found)
     from numba import cuda
 except ImportError as missing:
     raise BackendError(f"cuda: numba-cuda cannot be imported ({missing}). "

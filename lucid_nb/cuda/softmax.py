@@ -68,8 +68,8 @@ def _forward_kernel(finish: Callable, dtype: np.dtype) -> Any:
 def _forward(finish: Callable, raw: DeviceArray, axis: int) -> DeviceArray:
     result = geometry.empty(raw.shape, raw.dtype)
     if result.size:
-        x, *sizes = as_slices(raw, (axis,))
-        launch_slices(_forward_kernel(finish, raw.dtype), tuple(sizes), x, result.memory)
+        x, sizes = as_slices(raw, (axis,))
+        launch_slices(_forward_kernel(finish, raw.dtype), sizes, x, result.memory)
     return result
 
 
@@ -116,8 +116,8 @@ def logsumexp(raw: DeviceArray, axes: Shape, keepdims: bool) -> DeviceArray:
     """log(sum(exp(x))) over `axes`; -inf where there is only -inf, inf where there is inf."""
     result = geometry.empty(reduced_shape(raw.shape, axes, keepdims), raw.dtype)
     if result.size:
-        x, *sizes = as_slices(raw, tuple(sorted(axes)))
-        launch_slices(_logsumexp_kernel(raw.dtype), tuple(sizes), x, result.memory)
+        x, sizes = as_slices(raw, tuple(sorted(axes)))
+        launch_slices(_logsumexp_kernel(raw.dtype), sizes, x, result.memory)
     return result
 
 
@@ -169,8 +169,8 @@ def _backward_kernel(term: Callable, finish: Callable, dtype: np.dtype) -> Any:
 def _backward(term: Callable, finish: Callable, y: DeviceArray, g: DeviceArray, axis: int) -> DeviceArray:
     result = geometry.empty(y.shape, y.dtype)
     if result.size:
-        known, *sizes = as_slices(y, (axis,))
-        launch_slices(_backward_kernel(term, finish, y.dtype), tuple(sizes), known, flat(g), result.memory)
+        known, sizes = as_slices(y, (axis,))
+        launch_slices(_backward_kernel(term, finish, y.dtype), sizes, known, flat(g), result.memory)
     return result
 
 

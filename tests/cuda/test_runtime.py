@@ -9,6 +9,7 @@ import pytest
 
 from lucid_nb.cuda import runtime
 from lucid_nb.errors import BackendError
+from lucid_nb.shapes import Window
 
 from .conftest import SIMULATED
 
@@ -54,6 +55,44 @@ def test_without_a_device_the_reason_and_the_remedy_are_one_line():
     with pytest.raises(BackendError, match=r"CUDA is not usable.*(nvidia|NVIDIA)"):
         table.empty((2,), np.dtype("float32"))
     table.synchronize()
+
+
+class Imagined:
+    """Flat memory that is only counted."""
+
+    def __init__(self, count, dtype):
+        self.size, self.dtype = count, dtype
+
+
+@pytest.fixture
+def launches(monkeypatch):
+    """What would be launched: (blocks, threads, arguments); no memory is taken and nothing runs."""
+    found = []
+    monkeypatch.setattr(runtime, "allocate", Imagined)
+    monkeypatch.setattr(runtime, "launch", lambda kernel, *rest: found.append(rest))
+    return found
+
+
+def test_more_than_two_to_the_31_elements_and_65535_rows_fit_every_launch(launches):
+    import lucid_nb.cuda as table
+    float32 = np.dtype("float32")
+    x = table.empty((70_000, 70_001), float32)
+    table.cast(x, np.dtype("float64"))
+    table.copy(table.permute(x, (1, 0)))
+    table.softmax(x, 1)
+    table.softmax(x, 0)
+    table.arg_reduce("max", x, 1, False)
+    table.reduce("sum", x, (0, 1), False, float32)
+    table.reduce("sum", table.permute(x, (1, 0)), (1,), False, float32)
+    table.matmul(table.empty((70_000, 1, 300_000, 2), float32), table.empty((1, 2, 2, 1), float32))
+    table.gather(x, table.empty((3, 100_000), np.dtype("int64")))
+    window = Window((1,), (1,), (1,), (1,))
+    table.conv(table.empty((70_000, 1, 70_000), float32), table.empty((2, 1, 3), float32), window)
+    for blocks, threads, *arguments in launches:
+        threads = threads if isinstance(threads, tuple) else (threads,)
+        assert 1 <= blocks <= GRID_LIMIT and np.prod(threads) <= 1024
+        assert all(-2**63 <= a < 2**63 for a in arguments if isinstance(a, int))
+    assert len(launches) == 14 and launches[0][2] == 70_000 * 70_001
 
 
 def test_missing_numba_cuda_is_a_backend_error():
