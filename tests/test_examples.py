@@ -19,7 +19,8 @@ def output_of(name, *arguments):
 def test_derivatives_finds_the_true_numbers():
     printed = output_of("derivatives.py")
     assert "gradient at the minimum: [0.0, 0.0]" in printed or "[-0.0, 0.0]" in printed
-    slope, cos, second, sin = map(float, re.search(r"sin' (\S+) \(cos (\S+)\), sin'' (\S+) \(-sin (\S+)\)", printed).groups())
+    found = re.search(r"sin' (\S+) \(cos (\S+)\), sin'' (\S+) \(-sin (\S+)\)", printed)
+    slope, cos, second, sin = map(float, found.groups())
     assert (slope, second) == (cos, sin)
     decay, frequency = map(float, re.search(r"decay (\S+) .*frequency (\S+)", printed).groups())
     assert abs(decay - 0.5) < 0.05 and abs(frequency - 3) < 0.05

@@ -4,7 +4,7 @@ import argparse
 import platform
 from importlib import metadata
 
-from .. import backend, config
+from .. import __version__, backend, config
 from ..errors import BackendError
 from . import cache
 
@@ -13,7 +13,7 @@ HELP = """show versions, devices, threads and the kernel cache
 examples:
   lucid-nb info
   LUCID_NB_NUM_THREADS=1 lucid-nb info"""
-PACKAGES = ("lucid_nb", "numpy", "numba", "llvmlite", "ml_dtypes", "scipy", "mlx", "numba-cuda", "matplotlib")
+PACKAGES = ("numpy", "numba", "llvmlite", "ml_dtypes", "scipy", "mlx", "numba-cuda", "matplotlib")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Print the table."""
-    rows = [("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")]
+    rows = [("lucid_nb", __version__)]
+    rows += [("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")]
     rows += [(name, version(name)) for name in PACKAGES]
     rows += [(f"device {name}", device(name)) for name in backend.FOLDERS]
     rows += [("threads", f"{config.num_threads}")]

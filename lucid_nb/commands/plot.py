@@ -42,7 +42,7 @@ def draw_curves(figure: Any, trained: "Run") -> None:
     lower.plot(epochs, trained.accuracies, color=ACCURACY, linewidth=1.6)
     lower.set(ylabel="test accuracy", xlabel="epoch", ylim=(max(min(trained.accuracies) - 0.02, 0), 1.005))
     lower.annotate(f"{trained.accuracies[-1]:.3f}", (len(trained.losses), trained.accuracies[-1]), (-4, -14),
-                   textcoords="offset points", ha="right", color=ACCURACY, weight="bold")
+                   textcoords="offset points", ha="right", color=ACCURACY)
     for axes in (upper, lower):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.25, linewidth=0.6)
@@ -58,6 +58,6 @@ def draw_digits(figure: Any, guesses: np.ndarray, images: np.ndarray, labels: np
         axes.imshow(images[index], cmap="gray_r", vmin=0, vmax=1)
         axes.set(xticks=[], yticks=[])
         axes.set_xlabel(f"{guesses[index]}, is {labels[index]}" if is_wrong else str(guesses[index]),
-                        color=WRONG if is_wrong else INK, weight="bold" if is_wrong else "normal", labelpad=1)
+                        color=WRONG if is_wrong else INK, labelpad=2)
         for spine in axes.spines.values():
             spine.set(color=WRONG if is_wrong else "#dddddd", linewidth=2.2 if is_wrong else 0.8)
