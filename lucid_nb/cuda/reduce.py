@@ -141,7 +141,7 @@ def _reduce_kernel(kind: str, source: np.dtype, accumulate: np.dtype, result: np
 
 # --------------------------------------------------------------------------------------------------------- drivers
 def as_slices(raw: DeviceArray, axes: Shape) -> tuple[Any, Sizes]:
-    """Flat memory and (outer, count, inner) of an array whose sorted `axes` are combined; copied where they are apart."""
+    """Flat memory and (outer, count, inner) of an array whose sorted `axes` are combined, copied if they are apart."""
     kept = tuple(a for a in range(raw.ndim) if a not in axes)
     if axes != tuple(range(axes[0], axes[0] + len(axes))):
         raw = geometry.permute(raw, kept + axes)
