@@ -15,7 +15,7 @@ def gradient(p):
     return SCALE * (p - TARGET)
 
 
-def walk(kind, steps, device="cpu", **options):
+def walk(kind, steps, **options):
     """Where an optimizer of ours ends."""
     p = lnb.nn.Parameter(START)
     optimizer = kind([p], **options)

@@ -1,0 +1,55 @@
+"""The same training on every device. Oracle: the CPU, which the other tests hold to NumPy and torch."""
+
+import numpy as np
+import pytest
+
+import lucid_nb as lnb
+from lucid_nb import nn
+
+RNG = np.random.default_rng(4)
+IMAGES, LABELS = RNG.normal(size=(6, 1, 4, 4)).astype(np.float32), np.array([0, 2, 1, 1, 0, 2])
+DEVICES = ["mlx", pytest.param("cuda", marks=pytest.mark.cuda_simulator)]
+OPTIMIZERS = [(lnb.optim.SGD, dict(lr=0.1, momentum=0.9)), (lnb.optim.Adam, dict(lr=0.01, amsgrad=True))]
+
+
+def trained(device, kind, options):
+    """A small network after three steps, and its losses."""
+    lnb.random.seed(0)
+    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3)).to(device)
+    optimizer, losses = kind(model.parameters(), **options), []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(lnb.asarray(IMAGES).to(device)), lnb.asarray(LABELS).to(device))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return model, optimizer, losses
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("kind", "options"), OPTIMIZERS)
+def test_training_is_the_same_on_every_device(device, kind, options):
+    if device not in lnb.devices():
+        pytest.skip(f"{device} is not usable here")
+    (model, optimizer, losses), (expected, _, expected_losses) = (
+        trained(place, kind, options) for place in (device, "cpu"))
+    assert losses == pytest.approx(expected_losses, rel=1e-4)
+    for name, value in model.state_dict().items():
+        assert value.device == device and value.dtype == np.float32
+        assert np.allclose(value.to("cpu").numpy(), expected.state_dict()[name].numpy(), rtol=1e-4, atol=1e-5)
+    states = [part for state in optimizer.state.values() for part in state.values() if isinstance(part, lnb.Tensor)]
+    assert states and all(part.device == device for part in states)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_module_moves_to_a_device_and_back(device):
+    if device not in lnb.devices():
+        pytest.skip(f"{device} is not usable here")
+    layer = nn.Linear(3, 2)
+    layer.register_buffer("count", np.arange(3))
+    before, weight = layer.weight.tolist(), layer.weight
+    assert layer.to(device).weight is weight and weight.device == device and layer.count.device == device
+    layer.load_state_dict({"weight": np.ones((2, 3)), "bias": np.ones(2), "count": np.arange(3)})
+    assert weight.tolist() == [[1, 1, 1], [1, 1, 1]] and weight.device == device and weight.is_leaf
+    layer.load_state_dict({"weight": np.array(before), "bias": np.ones(2), "count": np.arange(3)})
+    assert layer.to("cpu").weight.tolist() == before and layer.weight.requires_grad
