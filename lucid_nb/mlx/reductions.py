@@ -15,16 +15,16 @@ Axes = tuple[int, ...]
 def reduce(kind: str, raw: mx.array, axes: Axes, keepdims: bool, dtype: np.dtype) -> mx.array:
     """The reduction of `axes`."""
     wanted = to_mlx(kind, dtype)
-    if kind in ("any", "all"):
-        return getattr(mx, kind)(raw, axes, keepdims).astype(wanted)
-    if kind in ("max", "min"):
-        return _extreme(kind, raw, axes, keepdims).astype(wanted)
-    return getattr(mx, kind)(raw.astype(accumulator(wanted)), axes, keepdims).astype(wanted)
+    if kind in ("sum", "prod"):
+        raw = raw.astype(accumulator(wanted))
+    return _reduce(kind, raw, axes, keepdims).astype(wanted)
 
 
-def _extreme(kind: str, raw: mx.array, axes: Axes, keepdims: bool) -> mx.array:
-    if raw.size == 0:                      # MLX refuses, even where the result is empty too
-        return mx.zeros(reduced_shape(raw.shape, axes, keepdims), raw.dtype)
+def _reduce(kind: str, raw: mx.array, axes: Axes, keepdims: bool) -> mx.array:
+    """MLX's own reduction. Of an empty array it may never end, or be refused where the result is empty too."""
+    if raw.size == 0:
+        start = mx.ones if kind in ("prod", "all") else mx.zeros
+        return start(reduced_shape(raw.shape, axes, keepdims), raw.dtype)
     return getattr(mx, kind)(raw, axes, keepdims)
 
 
@@ -47,12 +47,12 @@ def wide(raw: mx.array) -> mx.array:
 
 
 def _total(terms: mx.array, axes: Axes) -> mx.array:
-    return mx.sum(terms.astype(accumulator(terms.dtype)), axes, True).astype(terms.dtype)
+    return _reduce("sum", terms.astype(accumulator(terms.dtype)), axes, True).astype(terms.dtype)
 
 
 def shifted(raw: mx.array, axes: Axes) -> tuple[mx.array, mx.array, mx.array]:
     """The largest value (0 where it is infinite), the values less it, and the sum of their exponentials."""
-    top = _extreme("max", raw, axes, True)
+    top = _reduce("max", raw, axes, True)
     top = mx.where(mx.isinf(top), constant(0, raw.dtype), top)
     values = raw - top
     return top, values, _total(special.exp(values), axes)
