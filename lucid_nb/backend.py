@@ -29,6 +29,8 @@ class Table:
         self.name, self.module, self.aliases = name, module, bool(module.ALIASES)
 
     def __getattr__(self, entry: str) -> Any:
+        if entry.startswith("__"):                # Python asks for its own protocols this way
+            raise AttributeError(entry)
         found = getattr(self.module, entry, None)
         if found is None:
             reason = self.module.UNSUPPORTED.get(entry, "Use .to('cpu').")
