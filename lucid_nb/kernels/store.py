@@ -204,14 +204,17 @@ def _write(key: str, data: bytes) -> None:
         if folder is None:
             raise OSError(f"{config.cache_dir} is not a folder that this user alone can write")
         _tidy(folder)
+        target = folder / (key + SUFFIX)
         handle, temporary = tempfile.mkstemp(dir=folder, suffix=TEMPORARY)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
-            os.replace(temporary, folder / (key + SUFFIX))
-        except OSError:
+            os.replace(temporary, target)
+        except OSError as error:
             Path(temporary).unlink(missing_ok=True)
-            raise
+            # Windows does not replace a file that another process reads: that one holds the same kernel.
+            if not (os.name == "nt" and isinstance(error, PermissionError) and target.exists()):
+                raise
     except OSError as error:
         _memory[key] = data
         _warn(error)
