@@ -55,6 +55,26 @@ def to_numpy(raw: DeviceArray) -> np.ndarray:
     return geometry.download(contiguous(raw))
 
 
+def real(raw: DeviceArray) -> DeviceArray:
+    """The real parts of a complex array: a view."""
+    part = raw.dtype.type(0).real.dtype
+    strides = tuple(2 * stride for stride in raw.strides)
+    return DeviceArray(raw.memory.view(part), raw.shape, strides, 2 * raw.offset, part)
+
+
+@cache
+def _conjugate(dtype: np.dtype) -> Kernels:
+    steps = (Step("input", (), dtype.name, 0), Step("conjugate", (0,), dtype.name))
+    return kernels(Program((dtype.name,), steps, (1,), (dtype.name,)))
+
+
+def conjugate(raw: DeviceArray) -> DeviceArray:
+    """Complex conjugates."""
+    result = geometry.empty(raw.shape, raw.dtype)
+    _conjugate(raw.dtype).run(raw.shape, [raw, result])
+    return result
+
+
 # ------------------------------------------------------------------------------------------------------- sources
 @cache
 def _fill_kernel(dtype: np.dtype) -> Any:

@@ -5,7 +5,6 @@ the grid.
 """
 
 from functools import cache
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from ..dtypes import BOOL
 from ..shapes import broadcast_shapes
 from . import array as geometry
 from . import runtime
-from .array import DeviceArray
+from .array import DeviceArray, Shape
 from .copy import copy
 from .runtime import SIMULATED, cuda
 from .scalars import compute, narrow, widen_to
@@ -30,7 +29,9 @@ def _matmul_kernel(dtype: np.dtype) -> Any:
     load, store, scalar = widen_to(dtype, number), narrow(dtype), number.type
     zero = scalar(0)
 
-    def matmul(a, b, c, batch, rows, cols, depth, a_start, a_batch, a_row, a_col, b_start, b_batch, b_row, b_col):
+    def matmul(a, b, c, batch, inner, rows, cols, depth, a_start, a_strides, b_start, b_strides):
+        a_outer, a_inner, a_row, a_col = a_strides
+        b_outer, b_inner, b_row, b_col = b_strides
         a_tile = cuda.shared.array((TILE, SIDE), dtype=scalar)
         b_tile = cuda.shared.array((SIDE, TILE), dtype=scalar)
         sums = cuda.local.array((EACH, EACH), dtype=scalar)
@@ -41,6 +42,8 @@ def _matmul_kernel(dtype: np.dtype) -> Any:
             item = block // (row_tiles * col_tiles)
             top = block // col_tiles % row_tiles * TILE
             left = block % col_tiles * TILE
+            a_first = a_start + item // inner * a_outer + item % inner * a_inner
+            b_first = b_start + item // inner * b_outer + item % inner * b_inner
             for i in range(EACH):
                 for j in range(EACH):
                     sums[i, j] = zero
@@ -48,12 +51,10 @@ def _matmul_kernel(dtype: np.dtype) -> Any:
                 for i in range(EACH):
                     row, k = top + y + i * SIDE, start + x
                     inside = row < rows and k < depth
-                    a_tile[y + i * SIDE, x] = load(a[a_start + item * a_batch + row * a_row + k * a_col]) \
-                        if inside else zero
+                    a_tile[y + i * SIDE, x] = load(a[a_first + row * a_row + k * a_col]) if inside else zero
                     col, k = left + x + i * SIDE, start + y
                     inside = col < cols and k < depth
-                    b_tile[y, x + i * SIDE] = load(b[b_start + item * b_batch + k * b_row + col * b_col]) \
-                        if inside else zero
+                    b_tile[y, x + i * SIDE] = load(b[b_first + k * b_row + col * b_col]) if inside else zero
                 cuda.syncthreads()
                 for k in range(SIDE):
                     for i in range(EACH):
@@ -69,14 +70,14 @@ def _matmul_kernel(dtype: np.dtype) -> Any:
     return runtime.kernel(matmul)
 
 
-def _one_batch_stride(raw: DeviceArray, batch: tuple[int, ...]) -> tuple[DeviceArray, int]:
-    """The operand stretched over `batch`, and the one stride that walks it; copied where it needs several."""
-    stretched = geometry.broadcast_to(raw, batch + raw.shape[-2:])
-    sizes, (strides,) = geometry.collapse(batch, [stretched.strides[:-2]])
-    if len(sizes) > 1:
-        stretched = copy(stretched)
-        return stretched, prod(stretched.shape[-2:])
-    return stretched, strides[0] if strides else 0
+def _merge_batches(a: DeviceArray, b: DeviceArray, batch: Shape) -> tuple[DeviceArray, DeviceArray, Shape, list[Shape]]:
+    """The operands stretched over `batch`, and the at most two sizes and strides that walk it; else they are copied."""
+    a, b = (geometry.broadcast_to(raw, batch + raw.shape[-2:]) for raw in (a, b))
+    sizes, strides = geometry.collapse(batch, [a.strides[:-2], b.strides[:-2]])
+    if len(sizes) > 2:
+        return _merge_batches(copy(a), copy(b), batch)
+    lead = (1,) * (2 - len(sizes))
+    return a, b, lead + sizes, [lead + own for own in strides]
 
 
 def matmul(a: DeviceArray, b: DeviceArray) -> DeviceArray:
@@ -88,10 +89,9 @@ def matmul(a: DeviceArray, b: DeviceArray) -> DeviceArray:
     rows, depth, cols = a.shape[-2], a.shape[-1], b.shape[-1]
     result = geometry.empty((*batch, rows, cols), a.dtype)
     if result.size:
-        a, a_batch = _one_batch_stride(a, batch)
-        b, b_batch = _one_batch_stride(b, batch)
-        count = prod(batch)
-        blocks = runtime.grid(count * runtime.ceil_div(rows, TILE) * runtime.ceil_div(cols, TILE))
-        runtime.launch(_matmul_kernel(a.dtype), blocks, (SIDE, SIDE), a.memory, b.memory, result.memory, count, rows,
-                       cols, depth, a.offset, a_batch, *a.strides[-2:], b.offset, b_batch, *b.strides[-2:])
+        a, b, (outer, inner), (a_batch, b_batch) = _merge_batches(a, b, batch)
+        blocks = runtime.grid(outer * inner * runtime.ceil_div(rows, TILE) * runtime.ceil_div(cols, TILE))
+        runtime.launch(_matmul_kernel(a.dtype), blocks, (SIDE, SIDE), a.memory, b.memory, result.memory, outer * inner,
+                       inner, rows, cols, depth, a.offset, (*a_batch, *a.strides[-2:]), b.offset,
+                       (*b_batch, *b.strides[-2:]))
     return result

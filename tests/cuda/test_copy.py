@@ -86,6 +86,18 @@ def test_iota_equals_arange(start, step, count, dtype):
     np.testing.assert_array_equal(got, expected[:count])
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_real_is_a_view_and_conjugate_is_fresh(dtype):
+    host = (np.arange(12) - 1j * np.arange(12)[::-1]).reshape(3, 4).astype(dtype)
+    device = table.from_numpy(host)
+    view = table.slice(device, (slice(1, None), slice(None, None, -2)))
+    np.testing.assert_array_equal(table.to_numpy(table.real(view)), host[1:, ::-2].real)
+    np.testing.assert_array_equal(table.to_numpy(table.conjugate(view)), host[1:, ::-2].conj())
+    table.assign(table.real(view), table.full((1,), 7, table.real(view).dtype))
+    host.real[1:, ::-2] = 7
+    np.testing.assert_array_equal(table.to_numpy(device), host)
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_concatenate_equals_numpy(axis):
     parts = []

@@ -51,6 +51,14 @@ def test_batches_broadcast(left, right):
     np.testing.assert_allclose(got, a @ b, rtol=1e-13)
 
 
+def test_batches_that_walk_three_ways_are_copied():
+    generator = np.random.default_rng(5)
+    a, b = generator.standard_normal((2, 3, 2, 2, 3)), generator.standard_normal((2, 1, 2, 3, 1))
+    view = table.permute(table.from_numpy(a), (2, 1, 0, 3, 4))
+    np.testing.assert_allclose(table.to_numpy(table.matmul(view, table.from_numpy(b))),
+                               a.transpose(2, 1, 0, 3, 4) @ b, rtol=1e-13)
+
+
 def test_transposed_and_sliced_operands_are_read_where_they_lie():
     generator = np.random.default_rng(4)
     a, b = generator.standard_normal((6, 5)), generator.standard_normal((7, 6))
