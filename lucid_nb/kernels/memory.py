@@ -104,7 +104,7 @@ def _trim(limit: int) -> int:
 
 
 @cache
-def _lease_type(size: int) -> type:
+def _lease_type(size: int) -> Any:
     """A ctypes array type of so many bytes whose finaliser gives its block back."""
     def finalise(lease: Any, give_back=_give_back, is_finalizing=sys.is_finalizing) -> None:
         if not is_finalizing():                      # then this module's names are gone; the block frees itself

@@ -226,7 +226,8 @@ class NativePool:
     """Workers of the C library: they never hold the GIL, and die with the process."""
 
     def __init__(self, threads: int) -> None:
-        self.threads, self._handles, self._libc = threads, [], _libc()
+        self.threads, self._libc = threads, _libc()
+        self._handles: list[ctypes.c_void_p] = []
         # Memory of C's: sleeping workers look at it until the process ends, later than any Python object lives.
         size = LINES + threads * LINE + LINE
         start = self._libc.calloc(1, size)
@@ -234,13 +235,13 @@ class NativePool:
             raise MemoryError(f"threads: no {size} bytes for {threads} threads")
         self._allocated, self._base = start, -(-start // LINE) * LINE
         for name, function in (("AT_WAIT", "sem_wait"), ("AT_POST", "sem_post"), ("AT_TRYWAIT", "sem_trywait")):
-            self._put(PLACES[name], ctypes.cast(getattr(self._libc, function), ctypes.c_void_p).value)
+            self._put(PLACES[name], ctypes.cast(getattr(self._libc, function), ctypes.c_void_p).value or 0)
         self._libc.sem_init(self._base + DONE, 0, 0)
         pointer, word = ctypes.c_void_p, ctypes.c_int64
         self._dispatch = ctypes.CFUNCTYPE(None, pointer, word, pointer, pointer, word, word, word)(_entry("dispatch"))
         self._start()
 
-    def _put(self, offset: int, value: int | None) -> None:
+    def _put(self, offset: int, value: int) -> None:
         ctypes.c_int64.from_address(self._base + offset).value = value
 
     def _start(self) -> None:
