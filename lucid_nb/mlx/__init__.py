@@ -207,7 +207,7 @@ def pad(raw: Raw, pairs: Sequence[tuple[int, int]], value: Any) -> Raw:
 @entry
 def gather(raw: Raw, index: Raw) -> Raw:
     """Rows by number."""
-    return mx.take(raw, index, axis=0)
+    return views.gather(raw, index)
 
 
 @entry

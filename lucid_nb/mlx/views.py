@@ -29,8 +29,17 @@ def pad(raw: mx.array, pairs: Sequence[tuple[int, int]], value: Any) -> mx.array
     return mx.pad(raw, list(pairs), constant_values=mx.array(value, raw.dtype))
 
 
+def gather(raw: mx.array, index: mx.array) -> mx.array:
+    """Rows by number. MLX's gather of empty rows or by an empty index kills the process, as its scatters do."""
+    if raw.size == 0 or index.size == 0:
+        return mx.zeros((*index.shape, *raw.shape[1:]), raw.dtype)
+    return mx.take(raw, index, axis=0)
+
+
 def scatter(raw: mx.array, index: mx.array, values: mx.array) -> mx.array:
     """Rows replaced; of equal indices the last wins. On the host's stream: the GPU writes in no fixed order."""
+    if values.size == 0:
+        return mx.array(raw)
     with mx.stream(runtime.HOST_STREAM):
         new = mx.array(raw)
         new[index] = values
@@ -39,6 +48,8 @@ def scatter(raw: mx.array, index: mx.array, values: mx.array) -> mx.array:
 
 def scatter_add(raw: mx.array, index: mx.array, values: mx.array) -> mx.array:
     """Rows added to, one after the other, small floats in float32. On the host's stream: the GPU's order varies."""
+    if values.size == 0:
+        return mx.array(raw)
     with mx.stream(runtime.HOST_STREAM):
         if raw.dtype in SMALL_FLOATS:
             return raw.astype(mx.float32).at[index].add(values.astype(mx.float32)).astype(raw.dtype)
@@ -47,7 +58,7 @@ def scatter_add(raw: mx.array, index: mx.array, values: mx.array) -> mx.array:
 
 def compress(mask: mx.array, raw: mx.array) -> mx.array:
     """Rows where the mask holds. How many depends on the data: the mask is read on the host."""
-    return mx.take(raw, from_numpy(np.flatnonzero(to_numpy(mask))), axis=0)
+    return gather(raw, from_numpy(np.flatnonzero(to_numpy(mask))))
 
 
 def nonzero(mask: mx.array) -> tuple[mx.array, ...]:

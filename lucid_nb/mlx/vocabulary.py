@@ -81,8 +81,8 @@ def frexp_mantissa(x: mx.array) -> mx.array:
 CALLS: dict[str, Call] = dict(
     add=mx.add, subtract=mx.subtract, multiply=mx.multiply, divide=mx.divide, negative=mx.negative,
     conjugate=mx.conjugate, exp=special.exp, expm1=mx.expm1, log=mx.log, log1p=mx.log1p, sqrt=mx.sqrt, power=mx.power,
-    sin=special.sin, cos=special.cos, tanh=mx.tanh, erf=special.erf, erfc=special.erfc, absolute=mx.abs,
-    sign=sign_of_float, maximum=mx.maximum, minimum=mx.minimum, where=mx.where, greater=mx.greater,
+    sin=special.sin, cos=special.cos, tanh=mx.tanh, erf=special.erf, erfc=special.erfc, normal_cdf=special.normal_cdf,
+    absolute=mx.abs, sign=sign_of_float, maximum=mx.maximum, minimum=mx.minimum, where=mx.where, greater=mx.greater,
     greater_equal=mx.greater_equal, less=mx.less, less_equal=mx.less_equal, equal=mx.equal, not_equal=mx.not_equal,
     absorbing_product=absorbing_product, absorbing_quotient=absorbing_quotient, frexp_mantissa=frexp_mantissa,
     frexp_exponent=frexp_exponent)

@@ -36,10 +36,10 @@ def test_sums_and_products_match_float64(dtype, data):
     array, axes = data.draw(arrays_and_axes(dtype))
     keepdims = data.draw(st.booleans())
     near_one = np.copysign(2 ** np.sin(array.astype("float64")), array).astype(dtype)    # no product leaves float16
-    for kind, array in (("sum", array), ("prod", near_one)):
-        wide = array.astype("float64")
+    for kind, operand in (("sum", array), ("prod", near_one)):
+        wide = operand.astype("float64")
         expected = getattr(np, kind)(wide, axis=axes, keepdims=keepdims)
-        got = reduce(kind, array, axes, keepdims)
+        got = reduce(kind, operand, axes, keepdims)
         assert got.shape == expected.shape
         assert got.dtype == dtype
         scale = np.abs(wide).sum(axes, keepdims=keepdims) if kind == "sum" else np.abs(expected)
@@ -133,8 +133,8 @@ def test_minus_infinities_alone_give_zeros(dtype):
 
 def test_sums_of_exponentials_far_from_zero():
     raw = table.from_numpy(np.float32([[1e4, 1e4], [-1e4, -1e4 - 1]]))
-    np.testing.assert_allclose(table.to_numpy(table.log_softmax(raw, 1)), [[-np.log(2)] * 2, [-0.31326169, -1.31326169]],
-                               rtol=1e-6)
+    expected = [[-np.log(2)] * 2, [-0.31326169, -1.31326169]]
+    np.testing.assert_allclose(table.to_numpy(table.log_softmax(raw, 1)), expected, rtol=1e-6)
     np.testing.assert_allclose(table.to_numpy(table.softmax(raw, 1))[0], [0.5, 0.5])
 
 
