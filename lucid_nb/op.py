@@ -5,8 +5,10 @@
 gives first derivatives on raw arrays and derivatives of any order on Tensors.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,22 +26,24 @@ registry: dict[str, "Elementwise | Primitive"] = {}
 class Rule:
     """Which dtypes an op takes, and which of them it computes in.
 
-    `kind`: "number" keeps integers, "float" computes on floats, "choice" has a bool condition first.
+    `kind`: "number" keeps integers, "float" computes on floats (of small integers in small ones), "ratio" computes on
+    floats and on integers in float64, "choice" has a bool condition first.
     """
 
     kind: str = "number"
-    bools: bool = True          # are bools numbers for it?
+    bools: bool | str = True    # are bools numbers for it? Or the dtype that they are taken for
     complexes: bool = False
 
     def loop(self, op: str, keys: tuple[Key, ...]) -> np.dtype:
         """The dtype that the formula computes on, of operands with these dtypes."""
         dtype = dtypes.promote(keys[1:] if self.kind == "choice" else keys)
-        dtype = dtypes.to_float(dtype) if self.kind == "float" else dtype
+        if self.kind in ("float", "ratio"):
+            dtype = dtypes.FLOAT64 if self.kind == "ratio" and dtype.kind in "biu" else dtypes.to_float(dtype)
         if dtype.kind == "c" and not self.complexes:
             raise DTypeError(f"{op}: has no meaning for {dtype}. Take .real or .imag, or abs(x).")
         if dtype.kind == "b" and not self.bools:
             raise DTypeError(f"{op}: has no meaning for bool. Use .astype('int8'), or logical functions.")
-        return dtype
+        return np.dtype(self.bools) if dtype.kind == "b" and isinstance(self.bools, str) else dtype
 
 
 @dataclass
@@ -104,8 +108,9 @@ class Elementwise:
         self.warns = self.facts.oracle.startswith("numpy.") and self.rule.kind != "choice"
         self.compiled: dict[Any, Compiled] = {}       # raw.dtype of one input, or a tuple of them; each device has its own
         self.plans: dict[tuple[bool, ...], Plan] = {}
-        self.conditions = {node.args[0].literal for node in expr.topological(outputs)
-                           if node.op == "where" and node.args[0].op == "input"}
+        self.conditions = _conditions(outputs)
+        self.is_comparison = all(node.op in expr.vocabulary and expr.vocabulary[node.op].result == "bool"
+                                 for node in outputs)
 
     def plan(self, edges: Sequence[Any]) -> Plan:
         """The plan for inputs with these edges."""
@@ -138,8 +143,8 @@ class Elementwise:
         return found
 
     def _compile(self, table: backend.Table, given: tuple[np.dtype, ...]) -> Compiled:
-        loop = self.rule.loop(self.name, given)
-        wanted = [dtypes.BOOL if self._is_condition(i, dtype) else loop for i, dtype in enumerate(given)]
+        loop = self.rule.loop(self.name, self._values(given))
+        wanted = [dtypes.BOOL if self._is_condition(i) else loop for i, dtype in enumerate(given)]
         typed = program.type_program(self.outputs, [dtype.name for dtype in wanted], table.NATIVE(), self.warns)
         kernel = table.map(typed, self.name)
         if list(given) == wanted:
@@ -151,18 +156,22 @@ class Elementwise:
                             for raw, dtype, cast in zip(raws, wanted, is_cast)])
         return Compiled(casting, casting)
 
-    def _is_condition(self, number: int, dtype: np.dtype) -> bool:
-        """Is this input the condition of a choice? (Of a public one any dtype is, of its gradient the saved bool.)"""
+    def _is_condition(self, number: int) -> bool:
+        """Is this input the condition of a choice, so that any dtype will do?"""
+        return number == 0 if self.rule.kind == "choice" else number in self.conditions
+
+    def _values(self, keys: tuple[Key, ...]) -> tuple[Key, ...]:
+        """The dtypes that decide; of a choice, its rule leaves the condition out itself."""
         if self.rule.kind == "choice":
-            return number == 0
-        return dtype.kind == "b" and number in self.conditions
+            return keys
+        return tuple([key for number, key in enumerate(keys) if number not in self.conditions]) or keys
 
     def run(self, raws: Sequence[Any], params: Mapping[str, Any] | None = None) -> Any:
         """Raw arrays to raw arrays."""
         raws = self.strengthen(raws)
         try:
             compiled = self.compile(raws)
-            return (compiled.kernel if getattr(raws[0], "size", 0) < LARGE else compiled.large)(*raws)
+            return (compiled.large if is_large(raws) else compiled.kernel)(*raws)
         except ValueError:
             shapes.broadcast_shapes(self.name, *[tuple(raw.shape) for raw in raws])
             raise
@@ -175,6 +184,10 @@ class Elementwise:
         table = backend.of(next(o for o, is_weak in zip(operands, weak) if not is_weak))
         keys = tuple([type(o) if is_weak else table.dtype_of(o) for o, is_weak in zip(operands, weak)])
         loop = self.rule.loop(self.name, keys)
+        if self.is_comparison and loop.kind in "iu":      # NumPy compares with any integer
+            operands = [_bounded(o, loop) if is_weak else o for o, is_weak in zip(operands, weak)]
+            loop = self.rule.loop(self.name, tuple([type(o) if is_weak else key for o, is_weak, key
+                                                    in zip(operands, weak, keys)]))
         return [constant(self.name, o, loop, table) if is_weak else o for o, is_weak in zip(operands, weak)]
 
     # ---------------------------------------------------------------------------------------------- backward
@@ -214,6 +227,30 @@ class Elementwise:
         """Where the saved values stand in the graph: inputs behind the node, results on it."""
         return [node.edges[i] if i < self.arity else node if plan.is_single else tape.Port(node, i - self.arity)
                 for i in plan.kept] + [None] * len(plan.cotangents)
+
+
+def is_large(raws: Sequence[Any]) -> bool:
+    """Has the result of these operands LARGE elements or more?"""
+    sizes = [raw.size for raw in raws]
+    if max(sizes) >= LARGE:
+        return True
+    if prod(sizes) < LARGE or len({tuple(raw.shape) for raw in raws}) == 1:
+        return False
+    return prod(shapes.broadcast_shapes("", *[tuple(raw.shape) for raw in raws])) >= LARGE
+
+
+def _conditions(outputs: Sequence[expr.Expr]) -> frozenset[int]:
+    """The inputs that a formula reads as conditions only."""
+    nodes = [node for node in expr.topological(outputs) if node.args]
+    values = {arg.literal for node in nodes for arg in node.args[node.op == "where":] if arg.op == "input"}
+    values |= {node.literal for node in outputs if node.op == "input"}
+    return frozenset(node.args[0].literal for node in nodes if node.op == "where" and node.args[0].op == "input") - values
+
+
+def _bounded(value: Any, dtype: np.dtype) -> Any:
+    """An integer to compare with; one that no number of the dtype reaches becomes an infinity."""
+    bounds = np.iinfo(dtype)
+    return value if bounds.min <= value <= bounds.max else math.inf if value > 0 else -math.inf
 
 
 def results_size(results: Any) -> int:

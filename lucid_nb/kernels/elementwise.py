@@ -9,9 +9,12 @@ memory and splits rows over threads; the machine code, and so every bit, is the 
 
 import ctypes
 import re
+import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ import numpy as np
 from ..printing import PRINTED, body_lines, operand_names
 from ..program import Program
 from . import memory, store, threads
+from .copying import coalesce, contiguous
 
 MEMORY = {"float16": "uint16", "bfloat16": "uint16", "bool": "uint8"}     # how the kernel sees a dtype in memory
 LOADS = {"float16": "half_to_float({})", "bfloat16": "bfloat16_to_float({})", "bool": "{} != 0"}
@@ -44,10 +48,15 @@ def native() -> frozenset[str]:
     return frozenset(re.findall(r"^def (\w+)_float64\(", text, re.M)) | PRINTED
 
 
-def source(program: Program) -> str:
-    """The complete text of the kernel; it is also what the store hashes."""
-    head = [f"def kernel(count, {', '.join(operand_names(program))}):", "    mark_kernel()", "    for i in range(count):"]
-    return "\n".join(head + [f"        {line}" for line in body_lines(program, LOADS, STORES)])
+def source(program: Program, repeated: tuple[bool, ...] = ()) -> str:
+    """The complete text of the kernel; it is also what the store hashes. A repeated input is one value for all."""
+    names = operand_names(program)
+    head = [f"def kernel(count, {', '.join(names)}):", "    mark_kernel()"]
+    head += [f"    r{name} = {name}[0]" for name, is_repeated in zip(names, repeated) if is_repeated]
+    body = [*body_lines(program, LOADS, STORES)]
+    for name, is_repeated in zip(names, repeated):
+        body = [line.replace(f"{name}[i]", f"r{name}") for line in body] if is_repeated else body
+    return "\n".join([*head, "    for i in range(count):", *[f"        {line}" for line in body]])
 
 
 @cache
@@ -61,10 +70,10 @@ def toolbox() -> dict[str, Any]:
                                    complex128=np.complex128, bool=bool, abs=intrinsics.fabs, inf=np.inf)
 
 
-def compile_program(program: Program, symbol: str) -> bytes:
+def compile_program(program: Program, repeated: tuple[bool, ...], symbol: str) -> bytes:
     """The object file of a program's kernel."""
     space = dict(toolbox())
-    exec(compile(source(program), f"<{symbol}>", "exec"), space)
+    exec(compile(source(program, repeated), f"<{symbol}>", "exec"), space)
     space["kernel"].__qualname__ = symbol
     pointers = [MEMORY.get(d, d) + "*" for d in program.inputs + program.results]
     return store.elementwise_object(space["kernel"], pointers, symbol)
@@ -124,18 +133,27 @@ class Kernel:
     """A program compiled for the CPU: `small` is a ufunc or a thin wrapper, `large` the driver for large arrays."""
 
     def __init__(self, program: Program, name: str) -> None:
-        text = f"{program.inputs} {program.results}\n{source(program)}"
-        address = store.load(text, lambda symbol: compile_program(program, symbol))
-        self.name, self.inputs = name, len(program.inputs)
+        self.program, self.name, self.inputs = program, name, len(program.inputs)
         self.results = [_dtype(dtype) for dtype in program.results]
-        memory_dtypes = [np.dtype(MEMORY.get(d, d).replace("uint8", "bool") if d in MEMORY else d)
+        memory_dtypes = [np.dtype(MEMORY[d].replace("uint8", "bool") if d in MEMORY else d)
                          for d in program.inputs + program.results]
         self.sizes = [dtype.itemsize for dtype in memory_dtypes]
-        layout = [address, self.inputs, len(self.sizes), warning_mode(program), memory_dtypes[0].itemsize, *self.sizes]
-        self.layout = (ctypes.c_int64 * len(layout))(*layout)
-        self.ufunc = make_ufunc(name, _loop("ufunc_loop"), self.layout, memory_dtypes, self.inputs)
+        self.layouts: dict[tuple[bool, ...], Any] = {}
+        self.walks: dict[tuple, Walk] = {}
+        self.ufunc = make_ufunc(name, _loop("ufunc_loop"), self.layout((False,) * self.inputs), memory_dtypes, self.inputs)
         has_words = {"float16", "bfloat16"} & {*program.inputs, *program.results}
         self.small = self._by_words if has_words else self.ufunc
+
+    def layout(self, repeated: tuple[bool, ...]) -> Any:
+        """What the loops need to know of the kernel in which these inputs are one repeated value each."""
+        found = self.layouts.get(repeated)
+        if found is None:
+            text = f"{self.program.inputs} {self.program.results}\n{source(self.program, repeated)}"
+            address = store.load(text, lambda symbol: compile_program(self.program, repeated, symbol))
+            sizes = [0 if r else size for r, size in zip(repeated, self.sizes)] + self.sizes[self.inputs:]
+            words = [address, self.inputs, len(sizes), warning_mode(self.program), self.sizes[0], *sizes]
+            found = self.layouts[repeated] = (ctypes.c_int64 * len(words))(*words)
+        return found
 
     def __call__(self, *raws: np.ndarray) -> Any:
         return (self.small if max(raw.size for raw in raws) < LARGE else self.large)(*raws)
@@ -150,28 +168,81 @@ class Kernel:
 
     def large(self, *raws: np.ndarray) -> Any:
         """Recycled memory, and rows split over threads."""
-        shape, axes = result_layout(raws)
-        outputs = [memory.empty(tuple(shape[axis] for axis in axes), dtype) for dtype in self.results]
-        outputs = [output.transpose(np.argsort(axes)) for output in outputs] if axes != tuple(range(len(axes))) else outputs
-        if outputs[0].size:
-            self._run([np.broadcast_to(raw, shape) if raw.shape != shape else raw for raw in raws] + outputs, axes)
+        key = tuple([(raw.shape, raw.strides) for raw in raws])
+        walk = self.walks.get(key)
+        if walk is None:
+            if len(self.walks) >= WALKS:
+                self.walks.clear()
+            walk = self.walks[key] = self._make_walk(raws)
+        outputs = [memory.empty(walk.shape, dtype) for dtype in self.results]
+        operands = [*raws, *outputs]
+        for number in walk.across:
+            operands[number] = contiguous(np.broadcast_to(raws[number], walk.broadcast).transpose(walk.axes))
+        if walk.count:
+            words = walk.words(*[threads.address_of(operand) for operand in operands], 0)
+            pointers, conditions = ctypes.addressof(words), ctypes.addressof(words) + 8 * len(operands)
+            threads.run(ROWS.address, PACK(walk.layout, pointers, *walk.fixed, conditions), walk.count, walk.grain)
+            if words[-1]:
+                reporter(self.name)(words[-1])
+        if walk.restore:
+            outputs = [output.transpose(walk.restore) for output in outputs]
         return tuple(outputs) if len(outputs) > 1 else outputs[0]
 
-    def _run(self, operands: list[np.ndarray], axes: tuple[int, ...]) -> None:
-        shape, strides = coalesce([operands[0].shape[axis] for axis in axes],
-                                  [[operand.strides[axis] for axis in axes] for operand in operands])
-        inner, outer = shape[-1], shape[:-1]
+    def _make_walk(self, raws: Sequence[np.ndarray]) -> "Walk":
+        """How to go over operands of these shapes and strides."""
+        shape, axes = result_layout(raws)
+        inputs = [np.broadcast_to(raw, shape).transpose(axes) for raw in raws]
+        across = tuple([number for number, operand in enumerate(inputs) if runs_across(operand)])
+        result = np.broadcast_to(np.empty((), np.int8), inputs[0].shape)      # for its shape
+        strides = [c_strides(result.shape, operand.itemsize) if number in across else operand.strides
+                   for number, operand in enumerate(inputs)]
+        strides += [c_strides(result.shape, dtype.itemsize) for dtype in self.results]
+        sizes, strides = coalesce(result.shape, strides)
+        inner, outer = sizes[-1], sizes[:-1]
         steps = [stride[-1] for stride in strides]
-        words = [len(outer), *outer, *[s for stride in strides for s in stride[:-1]]]
-        pointers = np.array([operand.__array_interface__["data"][0] for operand in operands], np.int64)
-        table = np.array(words[1:] or [0], np.int64)
-        conditions = np.zeros(1, np.int64)
-        count = int(np.prod(outer)) if outer else inner
-        grain = max(1, GRAIN // inner) if outer else GRAIN
-        threads.launch(ROWS, count, grain, ctypes.addressof(self.layout), pointers, np.array(steps, np.int64), inner,
-                       table, table[len(outer):], len(outer), conditions)
-        if conditions[0]:
-            reporter(self.name)(conditions[0])
+        table = np.array([*steps, *outer, *[s for stride in strides for s in stride[:-1]]], np.int64)
+        layout = self.layout(tuple([step == 0 and inner > 1 for step in steps[:self.inputs]]))
+        at = threads.address_of(table)
+        fixed = at, inner, at + 8 * len(steps), at + 8 * (len(steps) + len(outer)), len(outer)
+        count, grain = (prod(outer), max(1, GRAIN // max(inner, 1))) if outer else (inner, GRAIN)
+        is_plain = axes == tuple(range(len(axes)))
+        return Walk(result.shape, shape, axes, None if is_plain else tuple(np.argsort(axes)), across,
+                    ctypes.addressof(layout), fixed, table, count if inner else 0, grain, ctypes.c_int64 * (len(steps) + 1))
+
+
+WALKS = 256          # geometries that a kernel remembers
+PACK = struct.Struct("8q").pack
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The order in which a kernel goes over operands of certain shapes and strides."""
+
+    shape: tuple[int, ...]                # of the outputs, axes from the slowest to the fastest in memory
+    broadcast: tuple[int, ...]            # the same in the order of the operands' axes
+    axes: tuple[int, ...]                 # which axis of `broadcast` each axis of `shape` is
+    restore: tuple[int, ...] | None       # the way back
+    across: tuple[int, ...]               # inputs that are copied first, since they lie across
+    layout: int                           # address of the kernel's layout
+    fixed: tuple[int, ...]                # operands of ROWS after the pointers: parts of `table`, which they keep alive
+    table: np.ndarray
+    count: int
+    grain: int
+    words: Any                            # type of the array of pointers, with a last word for the conditions
+
+
+def c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Strides of a C-contiguous array."""
+    strides = [itemsize]
+    for size in shape[:0:-1]:
+        strides.append(strides[-1] * size)
+    return tuple(strides[::-1][-len(shape):]) if shape else ()
+
+
+def runs_across(operand: np.ndarray) -> bool:
+    """Does the array lie across the axes in which it will be read, so that a copy by tiles pays?"""
+    strides = operand.strides
+    return len(strides) > 1 and strides[-1] > operand.itemsize == strides[-2] and operand.shape[-1] > 64
 
 
 def _dtype(name: str) -> np.dtype:
@@ -189,24 +260,6 @@ def result_layout(raws: Sequence[np.ndarray]) -> tuple[tuple[int, ...], tuple[in
         return shape, tuple(range(len(shape)))
     order = sorted(range(len(shape)), key=lambda axis: -abs(leader.strides[axis]) if shape[axis] > 1 else 0)
     return shape, tuple(order)
-
-
-def coalesce(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
-    """Join neighbouring axes that every operand walks as one; axes of one element vanish."""
-    sizes: list[int] = [1]
-    joined: list[list[int]] = [[0] for _ in strides]
-    for axis, size in enumerate(shape):
-        if size == 1:
-            continue
-        here = [stride[axis] for stride in strides]
-        if sizes[-1] == 1:
-            sizes[-1], joined = size, [[*j[:-1], h] for j, h in zip(joined, here)]
-        elif all(j[-1] == h * size for j, h in zip(joined, here)):
-            sizes[-1], joined = sizes[-1] * size, [[*j[:-1], h] for j, h in zip(joined, here)]
-        else:
-            sizes.append(size)
-            joined = [[*j, h] for j, h in zip(joined, here)]
-    return sizes, joined
 
 
 @cache

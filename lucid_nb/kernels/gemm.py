@@ -18,7 +18,7 @@ import numpy as np
 from numpy._core import _multiarray_umath
 
 from . import memory
-from .layout import contiguous
+from .copying import contiguous
 from .steps import SINGLE, narrow
 
 UNSPLIT = 9216               # multiplications up to which OpenBLAS (interface/gemv.c, gemm.c, syrk.c) uses one thread

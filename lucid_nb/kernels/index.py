@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import memory, threads
-from .layout import contiguous
+from .copying import contiguous
 from .steps import FLOATS, GRAIN, INDEX, SINGLE, kernel_of, narrow
 
 

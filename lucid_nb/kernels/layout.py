@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from ..shapes import Shape
-from . import memory
+from .copying import contiguous
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +65,6 @@ class Layout:
     def restore(self, ordered: np.ndarray) -> np.ndarray:
         """A view of an array with axes in the order of memory, axes in their own order."""
         return ordered.transpose(sorted(range(ordered.ndim), key=self.order.__getitem__))
-
-
-def contiguous(raw: np.ndarray) -> np.ndarray:
-    """The array, or a C-contiguous copy where it is not."""
-    if raw.flags.c_contiguous:
-        return raw
-    result = memory.empty(raw.shape, raw.dtype)
-    np.copyto(result, raw)
-    return result
 
 
 @lru_cache(4096)

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..shapes import Shape, reduced_shape
 from . import threads
-from .layout import Layout, Stage, contiguous, layout_of
+from .copying import contiguous
+from .layout import Layout, Stage, layout_of
 from .steps import DOUBLE, EXP, FLOATS, GRAIN, INDEX, PANEL, SINGLE, Step, kernel_of, kernel_step, narrow, panel_of
 
 BLOCK, ROW_BLOCK, EXTREME_BLOCK = 256, 32, 1024        # as in loops/

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..shapes import Shape
 from . import memory
-from .layout import Stage, contiguous, layout_of
+from .copying import contiguous
+from .layout import Stage, layout_of
 from .steps import EXP, INDEX, SINGLE, Step, kernel_of, kernel_step, narrow, panel_of
 
 

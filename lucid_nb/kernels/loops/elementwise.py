@@ -20,7 +20,7 @@ from ..intrinsics import (
     stack_words,
 )
 
-BLOCK = 512              # elements of a stack block: 4 KB at most, so the blocks of a kernel stay in the first-level cache
+BLOCK = 1024             # elements of a stack block, so that the blocks of a kernel stay in the first-level cache
 EXAMINED = 4096          # elements of a result that are examined together, while they are in the cache
 # Modes of warnings. EXACT: the CPU's own flags are right. Of the others, told from inputs and results: an infinity
 # from finite inputs is an overflow, or a division by zero (DIVIDES; POWER where the base is 0); a result below the
@@ -32,21 +32,32 @@ scalar = njit(error_model="numpy")
 
 
 @scalar
+def copy_typed(source, source_step, target, target_step, count, dtype):
+    """A strided copy of elements of one integer type, as wide as the elements."""
+    if source_step == 0:
+        value, there = element(source, dtype)[0], element(target, dtype)
+        for i in range(count):
+            there[i] = value
+    else:
+        for i in range(count):
+            element(target + i * target_step, dtype)[0] = element(source + i * source_step, dtype)[0]
+
+
+@scalar
 def copy_elements(source, source_step, target, target_step, count, size):
-    """A strided copy of elements of 1, 2, 4, 8 or 16 bytes."""
-    for i in range(count):
-        here, there = source + i * source_step, target + i * target_step
-        if size == 4:
-            element(there, np.int32)[0] = element(here, np.int32)[0]
-        elif size == 8:
-            element(there, np.int64)[0] = element(here, np.int64)[0]
-        elif size == 2:
-            element(there, np.uint16)[0] = element(here, np.uint16)[0]
-        elif size == 1:
-            element(there, np.uint8)[0] = element(here, np.uint8)[0]
-        else:
-            element(there, np.int64)[0] = element(here, np.int64)[0]
-            element(there, np.int64)[1] = element(here, np.int64)[1]
+    """A strided copy of elements of 1, 2, 4, 8 or 16 bytes; a repeated one has a contiguous target."""
+    if size == 4:
+        copy_typed(source, source_step, target, target_step, count, np.int32)
+    elif size == 8:
+        copy_typed(source, source_step, target, target_step, count, np.int64)
+    elif size == 2:
+        copy_typed(source, source_step, target, target_step, count, np.uint16)
+    elif size == 1:
+        copy_typed(source, source_step, target, target_step, count, np.uint8)
+    else:
+        for i in range(count):
+            here, there = element(source + i * source_step, np.int64), element(target + i * target_step, np.int64)
+            there[0], there[1] = here[0], here[1]
 
 
 @intrinsic
@@ -159,18 +170,34 @@ def run_blocks(layout, pointers, steps, count):
 
 
 @scalar
-def run(layout, pointers, steps, count):
-    """Run a kernel on operands of any strides; the conditions that NumPy would report. The status word is put back."""
+def is_contiguous(layout, steps):
+    """Does every operand lie in memory as the kernel reads it?"""
     contiguous = True
     for k in range(layout[OPERANDS]):
         contiguous &= steps[k] == layout[ITEM_SIZES + k]
+    return contiguous
+
+
+@scalar
+def run(layout, pointers, steps, count):
+    """Run a kernel on operands of any strides; the conditions that were told from inputs and results."""
+    if is_contiguous(layout, steps):
+        return run_contiguous(layout, pointers, count)
+    return run_blocks(layout, pointers, steps, count)
+
+
+@scalar
+def begin(layout):
+    """Before kernels run: the CPU's status word, to be put back by `end`."""
     flags = save_flags()
     if layout[MODE] == EXACT:
         clear_flags()
-    if contiguous:
-        conditions = run_contiguous(layout, pointers, count)
-    else:
-        conditions = run_blocks(layout, pointers, steps, count)
+    return flags
+
+
+@scalar
+def end(layout, flags, conditions):
+    """After kernels ran: the conditions to report. The status word is put back, and does not tell of discarded lanes."""
     if layout[MODE] == EXACT:
         conditions = raised_flags()
     restore_flags(flags)
@@ -179,7 +206,8 @@ def run(layout, pointers, steps, count):
 
 def ufunc_loop(pointers, counts, steps, layout):
     """The inner loop of every ufunc."""
-    conditions = run(layout, pointers, steps, counts[0])
+    flags = begin(layout)
+    conditions = end(layout, flags, run(layout, pointers, steps, counts[0]))
     if conditions != 0:
         raise_flags(conditions)
 
@@ -190,24 +218,53 @@ def report_loop(pointers, counts, steps, data):
     element(pointers[1], np.int64)[0] = np.int64(0)
 
 
+@scalar
+def place_row(row, pointers, operands, shape, strides, ndim, coordinates, moved):
+    """Set the coordinates of a row of the outer axes, and the operands' addresses there."""
+    rest = row
+    for axis in range(ndim - 1, -1, -1):
+        coordinates[axis] = rest % shape[axis]
+        rest //= shape[axis]
+    for k in range(operands):
+        moved[k] = pointers[k]
+        for axis in range(ndim):
+            moved[k] += coordinates[axis] * strides[k * ndim + axis]
+
+
+@scalar
+def next_row(operands, shape, strides, ndim, coordinates, moved):
+    """Step the coordinates and the addresses to the next row."""
+    axis = ndim - 1
+    while axis >= 0:
+        coordinates[axis] += 1
+        wraps = coordinates[axis] == shape[axis]
+        for k in range(operands):
+            moved[k] += strides[k * ndim + axis] * (1 - shape[axis] if wraps else 1)
+        if not wraps:
+            return
+        coordinates[axis] = 0
+        axis -= 1
+
+
 def rows(start, stop, layout, pointers, steps, inner, shape, strides, ndim, conditions):
     """Rows [start, stop) of an iteration: `ndim` outer axes of `shape`, byte `strides` (operand by operand), and an
     inner axis of `inner` elements with `steps`. With no outer axes, elements [start, stop) of the inner axis."""
     operands = layout[OPERANDS]
-    moved = stack_words(operands)
+    moved, coordinates = stack_words(operands), stack_words(ndim + 1)
+    flags, found = begin(layout), np.int64(0)
     if ndim == 0:
         for k in range(operands):
             moved[k] = pointers[k] + start * steps[k]
         found = run(layout, moved, steps, stop - start)
     else:
-        found = np.int64(0)
-        for row in range(start, stop):
-            for k in range(operands):
-                rest, place = row, pointers[k]
-                for axis in range(ndim - 1, -1, -1):
-                    place += rest % shape[axis] * strides[k * ndim + axis]
-                    rest //= shape[axis]
-                moved[k] = place
-            found |= run(layout, moved, steps, inner)
+        place_row(start, pointers, operands, shape, strides, ndim, coordinates, moved)
+        contiguous = is_contiguous(layout, steps)
+        for _ in range(start, stop):
+            if contiguous:
+                found |= run_contiguous(layout, moved, inner)
+            else:
+                found |= run_blocks(layout, moved, steps, inner)
+            next_row(operands, shape, strides, ndim, coordinates, moved)
+    found = end(layout, flags, found)
     if found != 0:
         atomic_or(conditions, found)

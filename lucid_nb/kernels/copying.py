@@ -1,0 +1,61 @@
+"""Copies: contiguous memory of any array, by tiles where the source lies across, and the axes that two arrays share."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from . import memory, store, threads
+
+TILE = 32                # as in loops/copying.py
+SMALL = 4096             # elements below which NumPy's copy is as fast
+TRANSPOSE = store.RangeKernel("lucid_nb.kernels.loops.copying:transpose", ("int64",) * 7)
+
+
+def contiguous(raw: np.ndarray) -> np.ndarray:
+    """The array itself where it is C-contiguous, otherwise a copy that is."""
+    return raw if raw.flags.c_contiguous else copy(raw)
+
+
+def copy(raw: np.ndarray) -> np.ndarray:
+    """A C-contiguous copy."""
+    new = memory.empty(raw.shape, raw.dtype)
+    if raw.size < SMALL or raw.itemsize not in (2, 4, 8) or not _copy_across(raw, new):
+        np.copyto(new, raw)
+    return new
+
+
+def _copy_across(raw: np.ndarray, new: np.ndarray) -> bool:
+    """Copy by tiles, if the array is a batch of matrices whose columns are contiguous."""
+    shape, (strides,) = coalesce(raw.shape, [raw.strides])
+    if not 2 <= len(shape) <= 3 or strides[-2] != raw.itemsize or strides[-1] <= raw.itemsize:
+        return False
+    batch = shape[0] if len(shape) == 3 else 1
+    step = strides[0] if len(shape) == 3 else 0
+    rows, cols = shape[-2:]
+    bands = batch * -(-rows // TILE)
+    grain = max(1, 65536 // (TILE * cols))
+    threads.launch(TRANSPOSE, bands, grain, raw, new, raw.itemsize, rows, cols, strides[-1], step)
+    return True
+
+
+def coalesce(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
+    """Join neighbouring axes that every operand walks as one; axes of one element vanish.
+
+    `strides` holds a sequence for each operand. At least one axis remains.
+
+    >>> coalesce((2, 3, 4), [(48, 16, 4), (0, 0, 4)])
+    ([6, 4], [[16, 4], [0, 4]])
+    """
+    sizes: list[int] = []
+    joined: list[list[int]] = [[] for _ in strides]
+    for axis, size in enumerate(shape):
+        here = [stride[axis] for stride in strides]
+        if size == 1:
+            continue
+        if sizes and all(j[-1] == h * size for j, h in zip(joined, here)):
+            sizes[-1] *= size
+            joined = [[*j[:-1], h] for j, h in zip(joined, here)]
+        else:
+            sizes.append(size)
+            joined = [[*j, h] for j, h in zip(joined, here)]
+    return (sizes, joined) if sizes else ([1], [[0] for _ in strides])

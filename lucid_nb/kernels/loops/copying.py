@@ -1,0 +1,44 @@
+"""Copies whose source runs across the target: by tiles, so that every cache line is used while it is near."""
+
+import numpy as np
+from numba import njit
+
+from ..intrinsics import element
+
+TILE = 32        # rows and columns of a tile: its lines of both sides stay in the first-level cache
+scalar = njit(error_model="numpy")
+
+
+@scalar
+def copy_tile(source, target, rows, cols, source_step, target_step, width, dtype):
+    """target[row, col] = source[col, row]; rows of the source and of the target are contiguous."""
+    for row in range(rows):
+        there = element(target + row * target_step, dtype)
+        for col in range(cols):
+            there[col] = element(source + col * source_step + row * width, dtype)[0]
+
+
+@scalar
+def copy_sized(source, target, rows, cols, source_step, target_step, size):
+    """`copy_tile` for elements of 2, 4 or 8 bytes."""
+    if size == 4:
+        copy_tile(source, target, rows, cols, source_step, target_step, size, np.int32)
+    elif size == 8:
+        copy_tile(source, target, rows, cols, source_step, target_step, size, np.int64)
+    else:
+        copy_tile(source, target, rows, cols, source_step, target_step, size, np.uint16)
+
+
+def transpose(start, stop, source, target, size, rows, cols, source_step, source_batch):
+    """Bands [start, stop) of TILE target rows, counted over all matrices of a batch: target (batch, rows, cols) in C
+    order, source (batch, cols, rows) with `source_step` bytes between rows and `source_batch` between matrices."""
+    bands = (rows + TILE - 1) // TILE
+    target_step = cols * size
+    for band in range(start, stop):
+        matrix, first = band // bands, band % bands * TILE
+        high = min(TILE, rows - first)
+        here = source + matrix * source_batch + first * size
+        there = target + (matrix * rows + first) * target_step
+        for col in range(0, cols, TILE):
+            wide = min(TILE, cols - col)
+            copy_sized(here + col * source_step, there + col * size, high, wide, source_step, target_step, size)
