@@ -47,7 +47,7 @@ def NATIVE() -> frozenset[str]:
 
 def dtype_of(raw: DeviceArray) -> np.dtype:
     """The dtype of a raw array."""
-    return raw.dtype
+    return raw.element
 
 
 def __getattr__(name: str) -> str:

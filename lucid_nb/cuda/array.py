@@ -3,7 +3,7 @@
 A view shares the memory and has its own, immutable, geometry; making one touches no memory and launches nothing.
 """
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Any
 
@@ -15,14 +15,37 @@ from .scalars import storage
 Shape = tuple[int, ...]
 
 
+class DeviceDType:
+    """The device's own name of a dtype. Compiled forms are kept by `raw.dtype`, which must differ between devices."""
+
+    __slots__ = ("numpy",)
+
+    def __init__(self, numpy: np.dtype) -> None:
+        self.numpy = numpy
+
+    def __repr__(self) -> str:
+        return f"cuda {self.numpy}"
+
+
+@cache
+def device_dtype(dtype: np.dtype) -> DeviceDType:
+    """The one object for a dtype."""
+    return DeviceDType(dtype)
+
+
 class DeviceArray:
-    """A raw array on the GPU. `memory` is flat and of the storage dtype; strides count elements."""
+    """A raw array on the GPU. `memory` is flat and of the storage dtype of `element`; strides count elements."""
 
-    __slots__ = ("memory", "shape", "strides", "offset", "dtype", "size")
+    __slots__ = ("memory", "shape", "strides", "offset", "element", "size")
 
-    def __init__(self, memory: Any, shape: Shape, strides: Shape, offset: int, dtype: np.dtype) -> None:
-        self.memory, self.shape, self.strides, self.offset, self.dtype = memory, shape, strides, offset, dtype
+    def __init__(self, memory: Any, shape: Shape, strides: Shape, offset: int, element: np.dtype) -> None:
+        self.memory, self.shape, self.strides, self.offset, self.element = memory, shape, strides, offset, element
         self.size = prod(shape)
+
+    @property
+    def dtype(self) -> DeviceDType:
+        """The key of compiled forms; `element` is the numpy.dtype."""
+        return device_dtype(self.element)
 
     @property
     def ndim(self) -> int:
@@ -32,7 +55,7 @@ class DeviceArray:
     @property
     def nbytes(self) -> int:
         """Bytes of the elements."""
-        return self.size * self.dtype.itemsize
+        return self.size * self.element.itemsize
 
     @property
     def is_contiguous(self) -> bool:
@@ -40,7 +63,7 @@ class DeviceArray:
         return self.strides == row_major(self.shape) or is_row_major(self.shape, self.strides)
 
     def __repr__(self) -> str:
-        return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, strides={self.strides}, offset={self.offset})"
+        return f"DeviceArray(shape={self.shape}, element={self.element}, strides={self.strides}, offset={self.offset})"
 
 
 # ---------------------------------------------------------------------------------------------------- geometry
@@ -106,8 +129,8 @@ def from_numpy(array: np.ndarray) -> DeviceArray:
 def download(array: DeviceArray) -> np.ndarray:
     """A contiguous array on the host."""
     if array.size == 0:
-        return np.empty(array.shape, array.dtype)
-    return runtime.download(flat(array)).view(array.dtype).reshape(array.shape)
+        return np.empty(array.shape, array.element)
+    return runtime.download(flat(array)).view(array.element).reshape(array.shape)
 
 
 def flat(array: DeviceArray) -> Any:
@@ -120,7 +143,7 @@ def flat(array: DeviceArray) -> Any:
 # ------------------------------------------------------------------------------------------------------- views
 def view(array: DeviceArray, shape: Shape, strides: Shape, offset: int | None = None) -> DeviceArray:
     """The same memory through another geometry."""
-    return DeviceArray(array.memory, shape, strides, array.offset if offset is None else offset, array.dtype)
+    return DeviceArray(array.memory, shape, strides, array.offset if offset is None else offset, array.element)
 
 
 def permute(array: DeviceArray, axes: Shape) -> DeviceArray:

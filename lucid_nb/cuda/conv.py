@@ -15,7 +15,7 @@ from . import runtime
 from .array import DeviceArray
 from .copy import flat
 from .reduce import add, block_merge
-from .runtime import BLOCK, cuda
+from .runtime import BLOCK, cuda, shared_memory
 from .scalars import compute, narrow, widen_to
 
 
@@ -75,10 +75,10 @@ def _conv_kernel(dtype: np.dtype) -> Any:
 def conv(x: DeviceArray, w: DeviceArray, window: Window) -> DeviceArray:
     """Correlation of x (batch, channels, *sizes) with w (filters, channels // groups, *taps)."""
     sizes = window.output_sizes(x.shape[2:], w.shape[2:])
-    result = geometry.empty((x.shape[0], w.shape[0], *sizes), x.dtype)
+    result = geometry.empty((x.shape[0], w.shape[0], *sizes), x.element)
     if result.size:
         blocks = runtime.grid(runtime.ceil_div(result.size, runtime.THREADS))
-        runtime.launch(_conv_kernel(x.dtype), blocks, runtime.THREADS, result.size, flat(x), flat(w), result.memory,
+        runtime.launch(_conv_kernel(x.element), blocks, runtime.THREADS, result.size, flat(x), flat(w), result.memory,
                        x.shape[1], w.shape[0], window.groups, _triple(x.shape[2:], 1), _triple(w.shape[2:], 1),
                        _triple(sizes, 1), *_geometry(window))
     return result
@@ -127,10 +127,10 @@ def _conv_input_grad_kernel(dtype: np.dtype) -> Any:
 
 def conv_input_grad(g: DeviceArray, w: DeviceArray, window: Window, x_shape: Shape) -> DeviceArray:
     """The gradient of the input, of shape `x_shape`, from that of the result."""
-    result = geometry.empty(x_shape, g.dtype)
+    result = geometry.empty(x_shape, g.element)
     if result.size:
         blocks = runtime.grid(runtime.ceil_div(result.size, runtime.THREADS))
-        runtime.launch(_conv_input_grad_kernel(g.dtype), blocks, runtime.THREADS, result.size, flat(g), flat(w),
+        runtime.launch(_conv_input_grad_kernel(g.element), blocks, runtime.THREADS, result.size, flat(g), flat(w),
                        result.memory, x_shape[1], w.shape[0], window.groups, _triple(x_shape[2:], 1),
                        _triple(w.shape[2:], 1), _triple(g.shape[2:], 1), *_geometry(window))
     return result
@@ -139,10 +139,11 @@ def conv_input_grad(g: DeviceArray, w: DeviceArray, window: Window, x_shape: Sha
 @cache
 def _conv_weight_grad_kernel(dtype: np.dtype) -> Any:
     load, store, number = _casts(dtype)
-    block_sum = block_merge(add, compute(dtype))
+    block_sum, memory = block_merge(add), shared_memory(BLOCK, compute(dtype))
 
     def conv_weight_grad(count, x, g, dw, batch, channels, filters, groups, x_size, w_size, y_size, stride, low,
                          dilation):
+        shared = memory()
         depth, height, width = x_size
         taps_d, taps_h, taps_w = w_size
         y_depth, y_height, y_width = y_size
@@ -168,7 +169,7 @@ def _conv_weight_grad_kernel(dtype: np.dtype) -> Any:
                 if v >= 0 and v < width and h >= 0 and h < height and d >= 0 and d < depth:
                     total += (load(x[(((item * channels + c) * depth + d) * height + h) * width + v])
                               * load(g[(item * filters + o) * places + place]))
-            total = block_sum(total)
+            total = block_sum(shared, total)
             if cuda.threadIdx.y == 0:
                 dw[i] = store(total)
             i += cuda.gridDim.x
@@ -177,10 +178,10 @@ def _conv_weight_grad_kernel(dtype: np.dtype) -> Any:
 
 def conv_weight_grad(x: DeviceArray, g: DeviceArray, window: Window, w_shape: Shape) -> DeviceArray:
     """The gradient of the weight, of shape `w_shape`: one block an element, summed in a fixed order."""
-    result = geometry.empty(w_shape, x.dtype)
+    result = geometry.empty(w_shape, x.element)
     if result.size:
         lanes = min(BLOCK, runtime.power_of_two(max(1, x.shape[0] * prod(g.shape[2:]))))
-        runtime.launch(_conv_weight_grad_kernel(x.dtype), runtime.grid(result.size), (1, lanes), result.size, flat(x),
+        runtime.launch(_conv_weight_grad_kernel(x.element), runtime.grid(result.size), (1, lanes), result.size, flat(x),
                        flat(g), result.memory, x.shape[0], x.shape[1], w_shape[0], window.groups,
                        _triple(x.shape[2:], 1), _triple(w_shape[2:], 1), _triple(g.shape[2:], 1), *_geometry(window))
     return result

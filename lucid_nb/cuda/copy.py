@@ -25,7 +25,7 @@ def assign(target: DeviceArray, source: DeviceArray) -> None:
     """Write `source`, which broadcasts, into the view `target`; they may overlap."""
     if source.memory is target.memory:
         source = copy(source)
-    _cast(source.dtype, target.dtype).run(target.shape, [source, target])
+    _cast(source.element, target.element).run(target.shape, [source, target])
 
 
 def cast(raw: DeviceArray, dtype: np.dtype) -> DeviceArray:
@@ -37,7 +37,7 @@ def cast(raw: DeviceArray, dtype: np.dtype) -> DeviceArray:
 
 def copy(raw: DeviceArray) -> DeviceArray:
     """Fresh contiguous memory."""
-    return cast(raw, raw.dtype)
+    return cast(raw, raw.element)
 
 
 def contiguous(raw: DeviceArray) -> DeviceArray:
@@ -57,7 +57,7 @@ def to_numpy(raw: DeviceArray) -> np.ndarray:
 
 def real(raw: DeviceArray) -> DeviceArray:
     """The real parts of a complex array: a view."""
-    part = raw.dtype.type(0).real.dtype
+    part = raw.element.type(0).real.dtype
     strides = tuple(2 * stride for stride in raw.strides)
     return DeviceArray(raw.memory.view(part), raw.shape, strides, 2 * raw.offset, part)
 
@@ -70,8 +70,8 @@ def _conjugate(dtype: np.dtype) -> Kernels:
 
 def conjugate(raw: DeviceArray) -> DeviceArray:
     """Complex conjugates."""
-    result = geometry.empty(raw.shape, raw.dtype)
-    _conjugate(raw.dtype).run(raw.shape, [raw, result])
+    result = geometry.empty(raw.shape, raw.element)
+    _conjugate(raw.element).run(raw.shape, [raw, result])
     return result
 
 
@@ -133,7 +133,7 @@ def concatenate(raws: Sequence[DeviceArray], axis: int) -> DeviceArray:
     """Arrays of one dtype side by side along `axis`."""
     shape = list(raws[0].shape)
     shape[axis] = sum(raw.shape[axis] for raw in raws)
-    result = geometry.empty(tuple(shape), raws[0].dtype)
+    result = geometry.empty(tuple(shape), raws[0].element)
     start = 0
     for raw in raws:
         stop = start + raw.shape[axis]
@@ -145,7 +145,7 @@ def concatenate(raws: Sequence[DeviceArray], axis: int) -> DeviceArray:
 def pad(raw: DeviceArray, pairs: Sequence[tuple[int, int]], value: Any) -> DeviceArray:
     """`value` around the array: pairs[axis] = (before, after)."""
     shape = tuple(low + size + high for size, (low, high) in zip(raw.shape, pairs))
-    result = full(shape, value, raw.dtype)
+    result = full(shape, value, raw.element)
     inner = tuple(slice(low, low + size) for size, (low, _) in zip(raw.shape, pairs))
     assign(geometry.slice_view(result, inner), raw)
     return result

@@ -15,7 +15,7 @@ from . import array as geometry
 from . import runtime
 from .array import DeviceArray, Shape
 from .copy import copy
-from .runtime import SIMULATED, cuda
+from .runtime import SIMULATED, cuda, shared_memory
 from .scalars import compute, narrow, widen_to
 
 SIDE = 2 if SIMULATED else 16       # threads along each side of a block
@@ -28,12 +28,12 @@ def _matmul_kernel(dtype: np.dtype) -> Any:
     number = np.dtype(np.int64) if dtype == BOOL else compute(dtype)
     load, store, scalar = widen_to(dtype, number), narrow(dtype), number.type
     zero = scalar(0)
+    a_memory, b_memory = shared_memory((TILE, SIDE), number), shared_memory((SIDE, TILE), number)
 
     def matmul(a, b, c, batch, inner, rows, cols, depth, a_start, a_strides, b_start, b_strides):
         a_outer, a_inner, a_row, a_col = a_strides
         b_outer, b_inner, b_row, b_col = b_strides
-        a_tile = cuda.shared.array((TILE, SIDE), dtype=scalar)
-        b_tile = cuda.shared.array((SIDE, TILE), dtype=scalar)
+        a_tile, b_tile = a_memory(), b_memory()
         sums = cuda.local.array((EACH, EACH), dtype=scalar)
         x, y = cuda.threadIdx.x, cuda.threadIdx.y
         row_tiles, col_tiles = (rows + TILE - 1) // TILE, (cols + TILE - 1) // TILE
@@ -87,11 +87,11 @@ def matmul(a: DeviceArray, b: DeviceArray) -> DeviceArray:
     """
     batch = broadcast_shapes("matmul", a.shape[:-2], b.shape[:-2])
     rows, depth, cols = a.shape[-2], a.shape[-1], b.shape[-1]
-    result = geometry.empty((*batch, rows, cols), a.dtype)
+    result = geometry.empty((*batch, rows, cols), a.element)
     if result.size:
         a, b, (outer, inner), (a_batch, b_batch) = _merge_batches(a, b, batch)
         blocks = runtime.grid(outer * inner * runtime.ceil_div(rows, TILE) * runtime.ceil_div(cols, TILE))
-        runtime.launch(_matmul_kernel(a.dtype), blocks, (SIDE, SIDE), a.memory, b.memory, result.memory, outer * inner,
-                       inner, rows, cols, depth, a.offset, (*a_batch, *a.strides[-2:]), b.offset,
+        runtime.launch(_matmul_kernel(a.element), blocks, (SIDE, SIDE), a.memory, b.memory, result.memory,
+                       outer * inner, inner, rows, cols, depth, a.offset, (*a_batch, *a.strides[-2:]), b.offset,
                        (*b_batch, *b.strides[-2:]))
     return result

@@ -37,7 +37,7 @@ def _gather_kernel(count, x, index, y, row_size):
 
 def gather(raw: DeviceArray, index: DeviceArray) -> DeviceArray:
     """Rows raw[index]: (n, *rest) and an int64 index of any shape give index.shape + rest."""
-    result = geometry.empty(index.shape + raw.shape[1:], raw.dtype)
+    result = geometry.empty(index.shape + raw.shape[1:], raw.element)
     _launch(_gather_kernel, result.size, flat(raw), flat(index), result.memory, prod(raw.shape[1:]))
     return result
 
@@ -105,7 +105,7 @@ def scatter_add(raw: DeviceArray, index: DeviceArray, values: DeviceArray) -> De
         starts = np.append(first, host.size)
         row_size = prod(raw.shape[1:])
         parts = [flat(from_numpy(part.astype(np.int64))) for part in (rows, starts, order)]
-        _launch(_add_rows_kernel(raw.dtype), rows.size * row_size, *parts, flat(values), result.memory, row_size)
+        _launch(_add_rows_kernel(raw.element), rows.size * row_size, *parts, flat(values), result.memory, row_size)
     return result
 
 

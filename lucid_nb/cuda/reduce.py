@@ -18,7 +18,7 @@ from . import array as geometry
 from . import runtime
 from .array import DeviceArray, Shape
 from .copy import flat
-from .runtime import BLOCK, cuda, inline
+from .runtime import BLOCK, cuda, inline, shared_memory
 from .scalars import compute, highest, is_true, lowest, narrow, widen_bfloat16, widen_to
 
 Sizes = tuple[int, int, int]       # outer, count, inner
@@ -72,12 +72,9 @@ def identity(kind: str, dtype: np.dtype) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------- kernels
-def block_merge(combine: Callable, dtype: np.dtype) -> Callable:
-    """A function of one value a thread: the combination over all lanes of the thread's column, given to each."""
-    number = dtype.type
-
-    def merge(value):
-        shared = cuda.shared.array(BLOCK, dtype=number)
+def block_merge(combine: Callable) -> Callable:
+    """A function of shared memory and one value a thread: the combination over all lanes of the thread's column."""
+    def merge(shared, value):
         columns, lane = cuda.blockDim.x, cuda.threadIdx.y
         slot = lane * columns + cuda.threadIdx.x
         shared[slot] = value
@@ -117,9 +114,10 @@ def _loader(kind: str, source: np.dtype, accumulate: np.dtype) -> Callable:
 def _reduce_kernel(kind: str, source: np.dtype, accumulate: np.dtype, result: np.dtype) -> Any:
     load, store, combine, start = (_loader(kind, source, accumulate), narrow(result), COMBINE[kind],
                                    identity(kind, accumulate))
-    merge = block_merge(combine, accumulate)
+    merge, memory = block_merge(combine), shared_memory(BLOCK, accumulate)
 
     def reduce(x, y, outer, count, inner, chunks, chunk):
+        shared = memory()
         columns, lanes = cuda.blockDim.x, cuda.blockDim.y
         tiles = (inner + columns - 1) // columns
         block = cuda.blockIdx.x
@@ -132,7 +130,7 @@ def _reduce_kernel(kind: str, source: np.dtype, accumulate: np.dtype, result: np
             if column < inner:
                 for k in range(first + cuda.threadIdx.y, min(first + chunk, count), lanes):
                     total = combine(total, load(x[(row * count + k) * inner + column]))
-            total = merge(total)
+            total = merge(shared, total)
             if cuda.threadIdx.y == 0 and column < inner:
                 y[part * inner + column] = store(total)
             block += cuda.gridDim.x
@@ -170,7 +168,7 @@ def reduce(kind: str, raw: DeviceArray, axes: Shape, keepdims: bool, dtype: np.d
     x, (outer, count, inner) = as_slices(raw, tuple(sorted(axes)))
     accumulate = _accumulator(kind, dtype)
     chunks = runtime.chunks_of(outer, count, inner)
-    source = raw.dtype
+    source = raw.element
     if chunks > 1:
         partial = runtime.allocate(outer * chunks * inner, accumulate)
         _reduce_once(_reduce_kernel(kind, source, accumulate, accumulate), x, partial, (outer, count, inner), chunks)
@@ -201,12 +199,12 @@ def _same(a, b):
 @cache
 def _arg_reduce_kernel(kind: str, source: np.dtype) -> Any:
     number = compute(source) if source != BOOL else np.dtype(np.uint8)
-    load, start, scalar = widen_to(source, number), identity(kind, number), number.type
+    load, start = widen_to(source, number), identity(kind, number)
+    value_memory, place_memory = shared_memory(BLOCK, number), shared_memory(BLOCK, np.dtype(np.int64))
     beats = _after if kind == "max" else _below
 
     def arg_reduce(x, y, outer, count, inner):
-        values = cuda.shared.array(BLOCK, dtype=scalar)
-        places = cuda.shared.array(BLOCK, dtype=np.int64)
+        values, places = value_memory(), place_memory()
         columns, lanes, lane = cuda.blockDim.x, cuda.blockDim.y, cuda.threadIdx.y
         slot = lane * columns + cuda.threadIdx.x
         tiles = (inner + columns - 1) // columns
@@ -246,5 +244,5 @@ def arg_reduce(kind: str, raw: DeviceArray, axis: int, keepdims: bool) -> Device
     result = geometry.empty(reduced_shape(raw.shape, (axis,), keepdims), np.dtype(np.int64))
     if result.size:
         x, sizes = as_slices(raw, (axis,))
-        launch_slices(_arg_reduce_kernel(kind, raw.dtype), sizes, x, result.memory)
+        launch_slices(_arg_reduce_kernel(kind, raw.element), sizes, x, result.memory)
     return result

@@ -47,6 +47,20 @@ def block_inline(function: Callable) -> Any:
     return cuda.jit(device=True)(function) if SIMULATED else inline(function)
 
 
+def shared_memory(shape: Any, dtype: np.dtype) -> Callable:
+    """A function that gives a kernel the shared memory of its block; each call in the text is memory of its own."""
+    scalar = dtype.type
+
+    def take():
+        return cuda.shared.array(shape, dtype=scalar)
+
+    def take_simulated():
+        # The simulator's own way may give two threads of a block different arrays, and reads the stack each time.
+        block = threading.current_thread()._manager
+        return vars(block).setdefault(take, np.empty(shape, scalar))
+    return take_simulated if SIMULATED else inline(take)
+
+
 # ------------------------------------------------------------------------------------------------- geometry
 def ceil_div(count: int, size: int) -> int:
     """How many pieces of `size` cover `count`."""

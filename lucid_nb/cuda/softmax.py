@@ -14,17 +14,17 @@ from . import array as geometry
 from .array import DeviceArray, Shape
 from .copy import flat
 from .reduce import add, as_slices, block_merge, larger, launch_slices
-from .runtime import cuda, inline, kernel
+from .runtime import BLOCK, cuda, inline, kernel, shared_memory
 from .scalars import compute, lowest, narrow, widen_to
 from .vocabulary import functions
 
 
 def _scalars(dtype: np.dtype) -> tuple[Any, ...]:
-    """load, store, exp, log, maximum of a block, sum of a block, cast and lowest value, for kernels to close over."""
+    """load, store, exp, log, maximum and sum of a block, its memory, cast, lowest value: what kernels close over."""
     number = compute(dtype)
     entries = functions(number.name)
-    return (widen_to(dtype, number), narrow(dtype), entries["exp"], entries["log"], block_merge(larger, number),
-            block_merge(add, number), number.type, number.type(lowest(number)))
+    return (widen_to(dtype, number), narrow(dtype), entries["exp"], entries["log"], block_merge(larger),
+            block_merge(add), shared_memory(BLOCK, number), number.type, number.type(lowest(number)))
 
 
 @inline
@@ -39,10 +39,11 @@ def _log_softmax(value, shift, total, exp, log, zero):
 
 @cache
 def _forward_kernel(finish: Callable, dtype: np.dtype) -> Any:
-    load, store, exp, log, block_max, block_sum, number, least = _scalars(dtype)
+    load, store, exp, log, block_max, block_sum, memory, number, least = _scalars(dtype)
     zero = number(0)
 
     def softmax(x, y, outer, count, inner):
+        shared = memory()
         columns, lanes, lane = cuda.blockDim.x, cuda.blockDim.y, cuda.threadIdx.y
         tiles = (inner + columns - 1) // columns
         block = cuda.blockIdx.x
@@ -53,12 +54,12 @@ def _forward_kernel(finish: Callable, dtype: np.dtype) -> Any:
             top = least
             for k in range(lane, walked, lanes):
                 top = larger(top, load(x[base + k * inner]))
-            top = block_max(top)
+            top = block_max(shared, top)
             shift = zero if top == least else top       # only -inf: the differences stay -inf
             total = zero
             for k in range(lane, walked, lanes):
                 total += exp(load(x[base + k * inner]) - shift)
-            total = block_sum(total)
+            total = block_sum(shared, total)
             for k in range(lane, walked, lanes):
                 y[base + k * inner] = store(finish(load(x[base + k * inner]), shift, total, exp, log, zero))
             block += cuda.gridDim.x
@@ -66,10 +67,10 @@ def _forward_kernel(finish: Callable, dtype: np.dtype) -> Any:
 
 
 def _forward(finish: Callable, raw: DeviceArray, axis: int) -> DeviceArray:
-    result = geometry.empty(raw.shape, raw.dtype)
+    result = geometry.empty(raw.shape, raw.element)
     if result.size:
         x, sizes = as_slices(raw, (axis,))
-        launch_slices(_forward_kernel(finish, raw.dtype), sizes, x, result.memory)
+        launch_slices(_forward_kernel(finish, raw.element), sizes, x, result.memory)
     return result
 
 
@@ -85,10 +86,11 @@ def log_softmax(raw: DeviceArray, axis: int) -> DeviceArray:
 
 @cache
 def _logsumexp_kernel(dtype: np.dtype) -> Any:
-    load, store, exp, log, block_max, block_sum, number, least = _scalars(dtype)
+    load, store, exp, log, block_max, block_sum, memory, number, least = _scalars(dtype)
     zero, most = number(0), number(np.inf)
 
     def logsumexp(x, y, outer, count, inner):
+        shared = memory()
         columns, lanes, lane = cuda.blockDim.x, cuda.blockDim.y, cuda.threadIdx.y
         tiles = (inner + columns - 1) // columns
         block = cuda.blockIdx.x
@@ -100,12 +102,12 @@ def _logsumexp_kernel(dtype: np.dtype) -> Any:
             top = least
             for k in range(lane, walked, lanes):
                 top = larger(top, load(x[base + k * inner]))
-            top = block_max(top)
+            top = block_max(shared, top)
             shift = zero if top == least or top == most else top
             total = zero
             for k in range(lane, walked, lanes):
                 total += exp(load(x[base + k * inner]) - shift)
-            total = block_sum(total)
+            total = block_sum(shared, total)
             if lane == 0 and column < inner:
                 y[row * inner + column] = store(shift + log(total))
             block += cuda.gridDim.x
@@ -114,10 +116,10 @@ def _logsumexp_kernel(dtype: np.dtype) -> Any:
 
 def logsumexp(raw: DeviceArray, axes: Shape, keepdims: bool) -> DeviceArray:
     """log(sum(exp(x))) over `axes`; -inf where there is only -inf, inf where there is inf."""
-    result = geometry.empty(reduced_shape(raw.shape, axes, keepdims), raw.dtype)
+    result = geometry.empty(reduced_shape(raw.shape, axes, keepdims), raw.element)
     if result.size:
         x, sizes = as_slices(raw, tuple(sorted(axes)))
-        launch_slices(_logsumexp_kernel(raw.dtype), sizes, x, result.memory)
+        launch_slices(_logsumexp_kernel(raw.element), sizes, x, result.memory)
     return result
 
 
@@ -144,10 +146,11 @@ def _log_softmax_gradient(y, g, total, exp):
 
 @cache
 def _backward_kernel(term: Callable, finish: Callable, dtype: np.dtype) -> Any:
-    load, store, exp, _, _, block_sum, number, _ = _scalars(dtype)
+    load, store, exp, _, _, block_sum, memory, number, _ = _scalars(dtype)
     zero = number(0)
 
     def softmax_grad(y, g, dx, outer, count, inner):
+        shared = memory()
         columns, lanes, lane = cuda.blockDim.x, cuda.blockDim.y, cuda.threadIdx.y
         tiles = (inner + columns - 1) // columns
         block = cuda.blockIdx.x
@@ -158,7 +161,7 @@ def _backward_kernel(term: Callable, finish: Callable, dtype: np.dtype) -> Any:
             total = zero
             for k in range(lane, walked, lanes):
                 total += term(load(y[base + k * inner]), load(g[base + k * inner]))
-            total = block_sum(total)
+            total = block_sum(shared, total)
             for k in range(lane, walked, lanes):
                 at = base + k * inner
                 dx[at] = store(finish(load(y[at]), load(g[at]), total, exp))
@@ -167,10 +170,10 @@ def _backward_kernel(term: Callable, finish: Callable, dtype: np.dtype) -> Any:
 
 
 def _backward(term: Callable, finish: Callable, y: DeviceArray, g: DeviceArray, axis: int) -> DeviceArray:
-    result = geometry.empty(y.shape, y.dtype)
+    result = geometry.empty(y.shape, y.element)
     if result.size:
         known, sizes = as_slices(y, (axis,))
-        launch_slices(_backward_kernel(term, finish, y.dtype), sizes, known, flat(g), result.memory)
+        launch_slices(_backward_kernel(term, finish, y.element), sizes, known, flat(g), result.memory)
     return result
 
 
@@ -187,21 +190,22 @@ def log_softmax_grad(y: DeviceArray, g: DeviceArray, axis: int) -> DeviceArray:
 # --------------------------------------------------------------------------------------------------- cross entropy
 @cache
 def _cross_entropy_kernel(dtype: np.dtype) -> Any:
-    load, store, exp, log, block_max, block_sum, number, least = _scalars(dtype)
+    load, store, exp, log, block_max, block_sum, memory, number, least = _scalars(dtype)
     zero = number(0)
 
     def cross_entropy(x, target, losses, ignored, rows, classes, inner):
+        shared = memory()
         lanes, lane = cuda.blockDim.y, cuda.threadIdx.y
         row = cuda.blockIdx.x
         while row < rows:
             top = least
             for k in range(lane, classes, lanes):
                 top = larger(top, load(x[row * classes + k]))
-            top = block_max(top)
+            top = block_max(shared, top)
             total = zero
             for k in range(lane, classes, lanes):
                 total += exp(load(x[row * classes + k]) - top)
-            total = block_sum(total)
+            total = block_sum(shared, total)
             if lane == 0:
                 wanted = target[row]
                 if wanted == ignored:
@@ -215,31 +219,32 @@ def _cross_entropy_kernel(dtype: np.dtype) -> Any:
 def cross_entropy(logits: DeviceArray, target: DeviceArray, ignore_index: int) -> DeviceArray:
     """Losses (rows,) of logits (rows, classes) and int64 targets (rows,); 0 where the target is `ignore_index`."""
     rows, classes = logits.shape
-    losses = geometry.empty((rows,), logits.dtype)
+    losses = geometry.empty((rows,), logits.element)
     if rows:
-        launch_slices(_cross_entropy_kernel(logits.dtype), (rows, classes, 1), flat(logits), flat(target),
+        launch_slices(_cross_entropy_kernel(logits.element), (rows, classes, 1), flat(logits), flat(target),
                       losses.memory, ignore_index)
     return losses
 
 
 @cache
 def _cross_entropy_grad_kernel(dtype: np.dtype) -> Any:
-    load, store, exp, log, block_max, block_sum, number, least = _scalars(dtype)
+    load, store, exp, log, block_max, block_sum, memory, number, least = _scalars(dtype)
     zero, one = number(0), number(1)
 
     def cross_entropy_grad(x, target, g, dx, ignored, rows, classes, inner):
+        shared = memory()
         lanes, lane = cuda.blockDim.y, cuda.threadIdx.y
         row = cuda.blockIdx.x
         while row < rows:
             top = least
             for k in range(lane, classes, lanes):
                 top = larger(top, load(x[row * classes + k]))
-            top = block_max(top)
+            top = block_max(shared, top)
             shift = zero if top == least else top
             total = zero
             for k in range(lane, classes, lanes):
                 total += exp(load(x[row * classes + k]) - shift)
-            total = block_sum(total)
+            total = block_sum(shared, total)
             wanted, scale = target[row], load(g[row])
             for k in range(lane, classes, lanes):
                 share = _softmax(load(x[row * classes + k]), shift, total, exp, log, zero)
@@ -252,8 +257,8 @@ def _cross_entropy_grad_kernel(dtype: np.dtype) -> Any:
 def cross_entropy_grad(logits: DeviceArray, target: DeviceArray, g: DeviceArray, ignore_index: int) -> DeviceArray:
     """(softmax(logits) - onehot(target)) * g[:, None], 0 in ignored rows; g is (rows,)."""
     rows, classes = logits.shape
-    result = geometry.empty(logits.shape, logits.dtype)
+    result = geometry.empty(logits.shape, logits.element)
     if result.size:
-        launch_slices(_cross_entropy_grad_kernel(logits.dtype), (rows, classes, 1), flat(logits), flat(target),
+        launch_slices(_cross_entropy_grad_kernel(logits.element), (rows, classes, 1), flat(logits), flat(target),
                       flat(g), result.memory, ignore_index)
     return result

@@ -82,6 +82,12 @@ def test_round_trip_keeps_bits(dtype, shape):
     assert table.dtype_of(table.from_numpy(host)) == host.dtype
 
 
+def test_dtype_of_the_device_is_its_own_object():
+    device = table.from_numpy(np.ones(3, "float32"))
+    assert device.dtype is table.full((2,), 1, np.dtype("float32")).dtype
+    assert device.dtype != np.dtype("float32") and table.dtype_of(device) == np.dtype("float32")
+
+
 def test_collapse_walks_the_same_elements():
     host = np.lib.stride_tricks.as_strided(np.arange(200), (2, 3, 1, 4, 5), tuple(8 * s for s in (60, 20, 7, 5, 1)))
     sizes, (strides,) = geometry.collapse(host.shape, [tuple(s // 8 for s in host.strides)])

@@ -93,7 +93,7 @@ def test_real_is_a_view_and_conjugate_is_fresh(dtype):
     view = table.slice(device, (slice(1, None), slice(None, None, -2)))
     np.testing.assert_array_equal(table.to_numpy(table.real(view)), host[1:, ::-2].real)
     np.testing.assert_array_equal(table.to_numpy(table.conjugate(view)), host[1:, ::-2].conj())
-    table.assign(table.real(view), table.full((1,), 7, table.real(view).dtype))
+    table.assign(table.real(view), table.full((1,), 7, table.dtype_of(table.real(view))))
     host.real[1:, ::-2] = 7
     np.testing.assert_array_equal(table.to_numpy(device), host)
 
