@@ -8,7 +8,7 @@ import numpy as np
 
 from . import backend, dtypes, shapes, tape
 from .errors import DTypeError, GradError, IndexError, ShapeError
-from .storage import Movement, Permute, Root, Slice, Storage, Version, put, read
+from .storage import Broadcast, Movement, Permute, Root, Slice, Storage, Version, put, read
 from .views import Steps, index_put_view, view_node
 
 modes, Leaf, Node = tape.modes, tape.Leaf, tape.Node
@@ -168,7 +168,8 @@ class Tensor:
         """The same memory and version, outside the graph."""
         storage = self.share()
         self.refresh()
-        return view_of(storage, self.raw, self.steps, Root(None, len(self.steps), (self.shape, self.dtype)), None)
+        root = Root(None, len(self.steps), (self.shape, self.dtype))
+        return view_of(storage, self.raw, self.steps, root, None, self.is_value)
 
     def _watch(self) -> tape.Watch:
         node = self.refresh().node
@@ -188,13 +189,18 @@ class Tensor:
 
     # ------------------------------------------------------------------------------------------------ views
     def view(self, step: Movement) -> "Tensor":
-        """One movement step further."""
+        """One movement step further; of a value, which nothing may write, an array of its own as NumPy's scalars give."""
         storage = self.share()
         self.refresh()
-        node = self.node
+        raw, node, root = step.read(self.raw), self.node, self.root
         if node is not None:
-            node = view_node(node, (self.shape, self.dtype), (step,)) if modes.enabled else None
-        return view_of(storage, step.read(self.raw), (*self.steps, step), self.root, node)
+            if modes.enabled:
+                node = view_node(node, (self.shape, self.dtype), (step,))
+            else:                                  # as if detached, also after later writes
+                node, root = None, Root(None, len(self.steps) + 1, (tuple(raw.shape), self.dtype))
+        if self.is_value and type(step) is not Broadcast:
+            return fresh(backend.of(raw).copy(raw), node)
+        return view_of(storage, raw, (*self.steps, step), root, node)
 
     def element(self, index: tuple[int, ...]) -> "Tensor":
         """One element as a value of its own."""
@@ -218,17 +224,17 @@ class Tensor:
             return result
         if type(result.node) is Node:
             result.node.keep_copy(self.share().version)
-        self.write(result, f"in-place {name}")
+        self.write(result, f"in-place {name}", "same_kind")
         return self
 
-    def write(self, value: "Tensor", name: str) -> None:
-        """Replace this view's content; recorded where either side has a gradient."""
+    def write(self, value: "Tensor", name: str, casting: str = "unsafe") -> None:
+        """Replace this view's content; recorded where either side has a gradient. `casting` is one of NumPy's."""
         self.check_writable(name)
         storage = self.share()
-        if value.storage is storage and value.steps == self.steps:
+        if value.storage is storage and value.steps == self.steps and value.root.node is self.root.node:
             return                                  # the store that ends `x[1:3] *= 10`: already written
         value.refresh()
-        self._check_write(value, name)
+        self._check_write(value, name, casting)
         self._record_write(index_put_view, value, {"steps": self.refresh().steps[self.root.depth:]}, name)
         table = backend.of(self.raw)
         raw = value.raw if value.dtype == self.dtype else table.cast(value.raw, self.dtype)
@@ -244,20 +250,27 @@ class Tensor:
         """Refuse what no write may change, before anything is recorded or written."""
         if self.is_value:
             raise ShapeError(f"{name}: a 0-d result is a value and cannot be written. Bind the name to the new value.")
-        if type(self.raw) is ndarray and not self.raw.flags.writeable:
+        if self._is_read_only():
             raise ShapeError(f"{name}: the memory is read-only (broadcast, or imported so). Write into .copy().")
         if modes.enabled and type(self.refresh().node) is Leaf:
             raise GradError(f"{name}: the tensor is a leaf that requires grad; writing would falsify its gradient. "
                             "Write under no_grad, or into a copy.")
 
-    def _check_write(self, value: "Tensor", name: str) -> None:
+    def _is_read_only(self) -> bool:
+        """Broadcast, or memory that came so?"""
+        raw = self.raw
+        return (type(raw) is ndarray and not raw.flags.writeable) or (
+            self.storage is not None and Broadcast in map(type, self.steps))
+
+    def _check_write(self, value: "Tensor", name: str, casting: str) -> None:
         """Shape, dtype and device rules, before anything is recorded or written."""
         shape = value.shape
         if len(shape) > self.ndim or any(size not in (1, own) for size, own in
                                          zip(reversed(shape), reversed(self.shape))):
             raise ShapeError(f"{name}: a value of shape {shape} does not fit {self.shape}. Reshape it.")
-        if value.dtype != self.dtype and not np.can_cast(value.dtype, self.dtype, "same_kind"):
-            raise DTypeError(f"{name}: {value.dtype} cannot go into {self.dtype}. Use .astype.")
+        given, wanted = value.dtype, self.dtype
+        if given != wanted and (given.kind == "c" != wanted.kind or not dtypes.can_cast(given, wanted, casting)):
+            raise DTypeError(f"{name}: {given} cannot go into {wanted}. Use .astype.")
 
     def _record_write(self, op: Any, value: "Tensor", params: dict, name: str, saved: tuple = ()) -> None:
         """The root's content becomes op(old content, value): checks, and the new node."""
@@ -302,7 +315,7 @@ class Tensor:
         """
         found = self.to_host().view()
         holder = self.storage or self
-        if self.node is not None or self.is_value or (holder.version is not None and holder.version.is_saved()):
+        if self.node is not None or self.is_value or self._is_read_only() or (holder.version is not None and holder.version.is_saved()):
             found.flags.writeable = False
         return found
 
@@ -341,7 +354,7 @@ class Tensor:
         return f"tensor({', '.join(facts)})"
 
     def __format__(self, spec: str) -> str:
-        return format(self.item() if spec else repr(self), spec) if not self.ndim else format(str(self), spec)
+        return format(str(self) if self.ndim else self.to_host()[()], spec)
 
     def __hash__(self) -> int:
         return hash(self.item()) if self.is_value else id(self) >> 4
@@ -357,14 +370,14 @@ def fresh(raw: Any, node: Any = None) -> Tensor:
     return Tensor(np.asarray(raw) if isinstance(raw, np.generic) else raw, node, True)
 
 
-def view_of(storage: Storage, raw: Any, steps: Steps, root: Root, node: Any) -> Tensor:
+def view_of(storage: Storage, raw: Any, steps: Steps, root: Root, node: Any, is_value: bool = False) -> Tensor:
     """A tensor on a part of a storage."""
-    view = Tensor(raw, node)
+    view = Tensor(raw, node, is_value)
     view.storage, view.steps, view.root, view.generation = storage, steps, root, storage.generation
     return view
 
 
-def refuse_index(index: Any, shape: tuple[int, ...]) -> NoReturn:
+def refuse_index(parts: tuple, shape: tuple[int, ...]) -> NoReturn:
     """Say what is wrong with a basic index that NumPy refused."""
-    shapes.check_index(index, shape)
-    raise IndexError(f"index: {index!r} does not index shape {shape}. Use integers, slices, None or arrays.")
+    shapes.check_index(parts, shape)
+    raise IndexError(f"index: {parts!r} does not index shape {shape}. Use integers, slices, None or arrays.")

@@ -91,11 +91,7 @@ def _shape_and_dtype(op: str, arguments: tuple, dtype: Any) -> tuple[shapes.Shap
         shape, dtype = arguments[0], arguments[1] if dtype is None else dtype
     elif len(arguments) > 1:
         shape = arguments
-    try:
-        sizes = tuple(int(s.__index__()) for s in shape) if hasattr(shape, "__iter__") else (int(shape.__index__()),)
-    except (AttributeError, TypeError):
-        raise ShapeError(f"{op}: {shape!r} is not a shape. Use integers.") from None
-    return shapes.check_sizes(op, sizes), dtype
+    return shapes.check_sizes(op, shapes.as_shape(op, shape)), dtype
 
 
 def _float_dtype(op: str, dtype: Any, device: str) -> np.dtype:

@@ -4,6 +4,7 @@ Promotion is NumPy 2's: Python scalars are weak, everything else is strong. bflo
 the two together give float32.
 """
 
+import builtins
 from functools import cache
 from typing import Any
 
@@ -101,6 +102,11 @@ def to_float(dtype: np.dtype) -> np.dtype:
     return FLOAT16 if dtype.itemsize == 1 else FLOAT32 if dtype.itemsize == 2 else FLOAT64
 
 
+def can_cast(given: np.dtype, wanted: np.dtype, casting: str) -> bool:
+    """NumPy's rule of conversions; floats of 16 bits convert into each other as other floats do."""
+    return np.can_cast(given, wanted, casting) or (casting != "safe" and is_float(given) and is_float(wanted))
+
+
 def as_weak_scalar(op: str, value: Any, dtype: np.dtype) -> np.ndarray:
     """A Python number as a 0-d array of `dtype`; an integer that does not fit is refused."""
     if dtype.kind in "iu":
@@ -108,6 +114,10 @@ def as_weak_scalar(op: str, value: Any, dtype: np.dtype) -> np.ndarray:
         if not bounds.min <= value <= bounds.max:
             raise OverflowError(f"{op}: {value} does not fit {dtype} ({bounds.min} to {bounds.max}). "
                                 "Use a wider dtype.")
-    array = np.asarray(value).astype(dtype) if dtype == BFLOAT16 else np.array(value, dtype)
+    try:
+        array = np.asarray(value).astype(dtype) if dtype == BFLOAT16 else np.array(value, dtype)
+    except builtins.OverflowError:
+        raise OverflowError(f"{op}: an integer of {value.bit_length()} bits does not fit {dtype}. "
+                            "Use a smaller number.") from None
     array.flags.writeable = False
     return array

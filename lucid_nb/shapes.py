@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from types import EllipsisType
+from operator import index as to_index
 from typing import Any
 
 from .errors import AxisError, IndexError, ShapeError
 
 Shape = tuple[int, ...]
+MOST_ELEMENTS = 2 ** 59        # more do not fit a 64-bit address space in any dtype
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,33 @@ def _list(shapes: tuple[Shape, ...]) -> str:
     return " and ".join(map(str, shapes)) if len(shapes) < 3 else ", ".join(map(str, shapes))
 
 
+def as_integer(op: str, what: str, value: Any) -> int:
+    """An integer of whatever Python takes as an index."""
+    try:
+        return to_index(value)
+    except TypeError:
+        raise ShapeError(f"{op}: {what} {value!r} is not an integer. Use integers.") from None
+
+
+def as_shape(op: str, shape: Any) -> Shape:
+    """A shape of an integer, or of a sequence of integers."""
+    try:
+        return (to_index(shape),)
+    except TypeError:
+        pass
+    try:
+        return tuple([to_index(size) for size in shape])
+    except TypeError:
+        raise ShapeError(f"{op}: {shape!r} is not a shape. Use integers.") from None
+
+
 def normalize_axis(op: str, axis: int, ndim: int) -> int:
     """An axis counted from the front."""
+    if type(axis) is not int:
+        try:
+            axis = to_index(axis)
+        except TypeError:
+            raise AxisError(f"{op}: axis {axis!r} is not an integer. Use integers.") from None
     if not -ndim <= axis < ndim:
         raise AxisError(f"{op}: axis {axis} is out of range for {ndim} dimensions. Use {-ndim} to {ndim - 1}."
                         if ndim else f"{op}: axis {axis} of a 0-d array. Leave axis out.")
@@ -63,7 +89,7 @@ def normalize_axes(op: str, axis: "int | tuple[int, ...] | None", ndim: int) -> 
     """Axes counted from the front; None means all."""
     if axis is None:
         return tuple(range(ndim))
-    axes = tuple(normalize_axis(op, a, ndim) for a in (axis if isinstance(axis, tuple) else (axis,)))
+    axes = tuple([normalize_axis(op, a, ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))])
     if len({*axes}) != len(axes):
         raise AxisError(f"{op}: axis {axis} names an axis twice. Name each once.")
     return axes
@@ -85,6 +111,8 @@ def check_sizes(op: str, shape: Shape) -> Shape:
     """Refuse negative extents."""
     if any(size < 0 for size in shape):
         raise ShapeError(f"{op}: negative size in shape {shape}. Sizes are 0 or more.")
+    if prod(shape) > MOST_ELEMENTS:
+        raise ShapeError(f"{op}: shape {shape} has {prod(shape)} elements, more than memory can hold. Use smaller sizes.")
     return shape
 
 
@@ -117,22 +145,35 @@ def check_concat(op: str, shapes: list[Shape], axis: int) -> int:
 
 
 # ------------------------------------------------------------------------------------------------- indices
-def check_index(index: Any, shape: Shape) -> None:
-    """Refuse a basic index (integers, slices, None, an ellipsis) that does not fit a shape."""
-    parts = index if isinstance(index, tuple) else (index,)
+def check_index(parts: tuple, shape: Shape) -> tuple:
+    """A basic index (integers, slices, None, an ellipsis) with its slices cut to a shape; refused if it does not fit."""
     used = sum(part is not None and part is not Ellipsis for part in parts)
     if used > len(shape):
         raise IndexError(f"index: {used} indices for shape {shape} with {len(shape)} axes. Leave some out.")
     if sum(part is Ellipsis for part in parts) > 1:
-        raise IndexError(f"index: more than one ellipsis in {index!r}. Keep one.")
+        raise IndexError(f"index: more than one ellipsis in {parts!r}. Keep one.")
+    found: list = []
     axis = 0
     for part in parts:
         if part is Ellipsis:
             axis += len(shape) - used
         elif part is not None:
-            if not isinstance(part, (slice, EllipsisType)):
-                check_bounds(int(part), axis, shape[axis])
+            if isinstance(part, slice):
+                part = cut(part, shape[axis])
+            else:
+                check_bounds(part, axis, shape[axis])
             axis += 1
+        found.append(part)
+    return tuple(found)
+
+
+def cut(part: slice, size: int) -> slice:
+    """A slice whose bounds lie within an axis: devices take no larger ones."""
+    start, stop, step = part.indices(size)
+    count = len(range(start, stop, step))
+    if count < 2:
+        return slice(start, start + 1) if count else slice(0, 0)
+    return slice(start, stop if stop >= 0 else None, step)
 
 
 def check_bounds(position: int, axis: int, size: int) -> None:

@@ -6,12 +6,15 @@ the same steps, so no device needs its own.
 """
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 
 from . import backend
+from .shapes import inverse_permutation
 
 Raw = Any
 
@@ -72,10 +75,11 @@ _UNSAVED_COUNT = _unsaved_count()
 
 
 class Movement(Protocol):
-    """One step of a view."""
+    """One step of a view: how it is read, how a write through it reaches what it views, and its adjoint."""
 
     def read(self, raw: Raw) -> Raw: ...
     def write(self, raw: Raw, value: Raw) -> Raw: ...
+    def embed(self, shape: tuple[int, ...], g: Raw) -> Raw: ...
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,15 @@ class Slice:
         table.assign(table.slice(new, self.index), value)
         return new
 
+    def embed(self, shape: tuple[int, ...], g: Raw) -> Raw:
+        """Zeros around `g`."""
+        table = backend.of(g)
+        zeros = table.full(shape, 0, table.dtype_of(g))
+        if not table.aliases:
+            return table.put_slice(zeros, self.index, g)
+        table.assign(table.slice(zeros, self.index), g)
+        return zeros
+
 
 @dataclass(frozen=True)
 class Permute:
@@ -110,7 +123,11 @@ class Permute:
 
     def write(self, raw: Raw, value: Raw) -> Raw:
         """The value, permuted back."""
-        return backend.of(value).permute(value, tuple(sorted(range(len(self.axes)), key=self.axes.__getitem__)))
+        return self.embed((), value)
+
+    def embed(self, shape: tuple[int, ...], g: Raw) -> Raw:
+        """`g`, permuted back."""
+        return backend.of(g).permute(g, inverse_permutation(self.axes))
 
 
 @dataclass(frozen=True)
@@ -125,7 +142,33 @@ class Reshape:
 
     def write(self, raw: Raw, value: Raw) -> Raw:
         """The value in the old shape."""
-        return backend.of(value).reshape(value, tuple(raw.shape))
+        return self.embed(tuple(raw.shape), value)
+
+    def embed(self, shape: tuple[int, ...], g: Raw) -> Raw:
+        """`g` in the old shape."""
+        return backend.of(g).reshape(g, shape)
+
+
+@dataclass(frozen=True)
+class Broadcast:
+    """A larger shape that holds each element many times. It is read-only, so it has no `write`."""
+
+    shape: tuple[int, ...]
+
+    def read(self, raw: Raw) -> Raw:
+        """The enlarged view."""
+        return backend.of(raw).broadcast_to(raw, self.shape)
+
+    def write(self, raw: Raw, value: Raw) -> Raw:
+        raise AssertionError("a broadcast view is never written")
+
+    def embed(self, shape: tuple[int, ...], g: Raw) -> Raw:
+        """What arrives at the copies of each element, summed."""
+        table, extra = backend.of(g), len(self.shape) - len(shape)
+        axes = tuple([axis for axis, size in enumerate(self.shape)
+                      if axis < extra or shape[axis - extra] == 1 != size])
+        return table.reshape(table.reduce("sum", g, axes, False, table.dtype_of(g)), shape) if axes else \
+            table.reshape(g, shape)
 
 
 def read(raw: Raw, steps: "tuple[Movement, ...]") -> Raw:
@@ -144,14 +187,37 @@ def put(raw: Raw, steps: "tuple[Movement, ...]", value: Raw) -> Raw:
     return first.write(raw, put(first.read(raw), rest, value))
 
 
-def is_viewable(shape: tuple[int, ...], steps: "tuple[Movement, ...]", new_shape: tuple[int, ...]) -> bool:
-    """Can the view be reshaped without a copy (NumPy's rule)? Decided on an array whose memory is never touched."""
-    strides = [1] * len(shape)
-    for axis in range(len(shape) - 2, -1, -1):
-        strides[axis] = strides[axis + 1] * max(shape[axis + 1], 1)
-    geometry = read(np.lib.stride_tricks.as_strided(np.empty(1, np.int8), shape, strides), steps)
+def embed(shape: tuple[int, ...], steps: "tuple[Movement, ...]", g: Raw) -> Raw:
+    """Zeros of `shape` with `g` in the view at the end of `steps`; the adjoint of `read`."""
+    extents, hollow = [shape], np.broadcast_to(np.int8(0), shape)
+    for step in steps[:-1]:
+        hollow = step.read(hollow)
+        extents.append(hollow.shape)
+    for step, extent in zip(reversed(steps), reversed(extents)):
+        g = step.embed(extent, g)
+    return g
+
+
+def is_viewable(storage: Storage, raw: Raw, steps: "tuple[Movement, ...]", shape: tuple[int, ...]) -> bool:
+    """Can `raw`, the view at the end of `steps`, be reshaped without a copy (NumPy's rule)?
+
+    Decided by its strides, and where views do not share memory by those that they would have.
+    """
+    if isinstance(raw, np.ndarray):
+        geometry = raw
+    elif storage.aliases:
+        geometry = _hollow(tuple(raw.shape), raw.strides)
+    else:
+        whole = tuple(storage.raw.shape)
+        strides = [prod([max(size, 1) for size in whole[axis + 1:]]) for axis in range(len(whole))]
+        geometry = read(_hollow(whole, strides), steps)
     try:
-        geometry.reshape(new_shape, copy=False)
+        geometry.reshape(shape, copy=False)
     except ValueError:
         return False
     return True
+
+
+def _hollow(shape: tuple[int, ...], strides: Sequence[int]) -> np.ndarray:
+    """An array whose memory is never touched."""
+    return np.lib.stride_tricks.as_strided(np.empty(1, np.int8), shape, strides)

@@ -6,7 +6,7 @@ from typing import Any
 from . import tape
 from .backend import Table
 from .op import Info, Primitive
-from .storage import Movement, put, read
+from .storage import Movement, embed, put, read
 
 Steps = tuple[Movement, ...]
 
@@ -14,11 +14,6 @@ Steps = tuple[Movement, ...]
 def view_node(node: Any, like: tuple, steps: Steps) -> Any:
     """The node of a view of something with this node, shape and dtype."""
     return node if node is None else tape.Node(movement, {"steps": steps}, (node,), (like,))
-
-
-def _embed(table: Table, g: Any, shape: tuple[int, ...], steps: Steps) -> Any:
-    """Zeros of `shape` with `g` in the view at the end of `steps`."""
-    return put(table.full(shape, 0, table.dtype_of(g)), steps, g)
 
 
 def _index_put(table: Table, base: Any, value: Any, steps: Steps) -> Any:
@@ -36,5 +31,6 @@ def _pull_index_put(ops: Any, info: Info, g: Any, steps: Steps) -> Sequence[Any]
 
 movement = Primitive("view", lambda table, raw, steps: read(raw, steps),
                      lambda ops, info, g, steps: (ops.embed(g, shape=info.shape(0), steps=steps),))
-embed = Primitive("embed", _embed, lambda ops, info, g, shape, steps: (ops.view(g, steps=steps),))
+embedding = Primitive("embed", lambda table, g, shape, steps: embed(shape, steps, g),
+                      lambda ops, info, g, shape, steps: (ops.view(g, steps=steps),))
 index_put_view = Primitive("index_put_view", _index_put, _pull_index_put)

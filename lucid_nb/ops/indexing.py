@@ -6,12 +6,13 @@ and merged into one, and a gather of rows by one array of positions. Gradients a
 
 from builtins import IndexError as BuiltinIndexError
 from dataclasses import dataclass
+from operator import index as to_index
 from typing import Any
 
 import numpy as np
 
 from .. import backend, dtypes, shapes
-from ..apply import apply, as_operand
+from ..apply import apply, as_array, as_operand
 from ..array import Tensor, fresh, refuse_index
 from ..errors import DTypeError, IndexError
 from ..op import Info, Primitive, constant
@@ -21,7 +22,6 @@ from ..storage import Permute, Slice
 from .movement import as_tensor, permute_dims, reshape
 
 INTEGERS = (int, np.integer)
-BASIC = (slice, type(None), type(Ellipsis))
 WHOLE = slice(None)
 
 
@@ -65,8 +65,16 @@ class Advanced:
 
 
 def is_basic(parts: tuple) -> bool:
-    """Only integers, slices, None and an ellipsis?"""
-    return all(type(part) is int or isinstance(part, BASIC) for part in parts)
+    """Only integers, slices between integers, None and an ellipsis?"""
+    for part in parts:
+        if type(part) is slice:
+            start, stop, step = part.start, part.stop, part.step
+            if not ((start is None or type(start) is int) and (stop is None or type(stop) is int)
+                    and (step is None or (type(step) is int and step != 0))):
+                return False
+        elif type(part) is not int and part is not None and part is not Ellipsis:
+            return False
+    return True
 
 
 def plain(part: Any) -> Any:
@@ -76,17 +84,27 @@ def plain(part: Any) -> Any:
     if isinstance(part, INTEGERS):
         return int(part)
     if isinstance(part, slice):
-        return slice(*(None if bound is None else int(bound.__index__())
-                       for bound in (part.start, part.stop, part.step)))
-    if isinstance(part, BASIC):
+        return plain_slice(part)
+    if part is None or part is Ellipsis:
         return part
-    found = part.to_host() if isinstance(part, Tensor) else np.asarray(part)
+    found = part.to_host() if isinstance(part, Tensor) else as_array("index", part)
     found = found.astype(np.int64) if found.size == 0 and not isinstance(part, (Tensor, np.ndarray)) else found
     if found.dtype.kind not in "iub":
         raise IndexError(f"index: {found.dtype} is no index. Use integers, bools, slices, None or an ellipsis.")
     if found.ndim == 0 and found.dtype.kind != "b":
         return int(found)
     return found
+
+
+def plain_slice(part: slice) -> slice:
+    """A slice between integers."""
+    try:
+        bounds = [None if bound is None else to_index(bound) for bound in (part.start, part.stop, part.step)]
+    except TypeError:
+        raise IndexError(f"index: {part} has a bound that is not an integer. Use integers or None.") from None
+    if bounds[2] == 0:
+        raise IndexError(f"index: {part} has step 0. Use another step.")
+    return slice(*bounds)
 
 
 def spelled_out(parts: list, shape: Shape) -> list:
@@ -185,12 +203,10 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         if not is_basic(parts):
             return _read_advanced(self, parts)
     try:
-        if len(parts) == len(self.raw.shape) and all([type(part) is int for part in parts]):
-            if type(self.raw) is not np.ndarray:
-                shapes.check_index(parts, self.shape)
-            return self.element(parts)
         if type(self.raw) is not np.ndarray:
-            shapes.check_index(parts, self.shape)
+            parts = shapes.check_index(parts, self.shape)
+        if len(parts) == len(self.raw.shape) and all([type(part) is int for part in parts]):
+            return self.element(parts)
         return self.view(Slice(parts))
     except BuiltinIndexError as error:
         if isinstance(error, IndexError):
@@ -236,7 +252,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         return
     try:
         if type(self.raw) is not np.ndarray:
-            shapes.check_index(parts, self.shape)
+            parts = shapes.check_index(parts, self.shape)
         self.view(Slice(parts)).write(value, "setitem")
     except BuiltinIndexError as error:
         if isinstance(error, IndexError):

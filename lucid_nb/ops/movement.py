@@ -10,7 +10,7 @@ from ..errors import DTypeError, ShapeError
 from ..op import Info, Primitive
 from ..register import public
 from ..shapes import Shape
-from ..storage import Permute, Reshape, Slice, is_viewable
+from ..storage import Broadcast, Permute, Reshape, Slice, is_viewable
 
 
 def as_tensor(op: str, x: Any) -> Tensor:
@@ -64,11 +64,11 @@ def reshape(x: Any, /, *shape: Any, order: str = "C", copy: bool | None = None) 
     (2, 3)
     """
     x = as_tensor("reshape", x)
-    wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-    wanted = shapes.resolve_shape("reshape", x.shape, tuple(map(int, wanted)))
+    wanted = shapes.as_shape("reshape", shape[0] if len(shape) == 1 else shape)
+    wanted = shapes.resolve_shape("reshape", x.shape, wanted)
     if order == "F":
         return reshape(x.T, wanted[::-1]).T
-    if not copy and is_viewable(tuple(x.share().raw.shape), x.steps, wanted):
+    if not copy and is_viewable(x.share(), x.raw, x.steps, wanted):
         return x.view(Reshape(wanted))
     if copy is False:
         raise ShapeError(f"reshape: {x.shape} to {wanted} needs a copy, and copy=False. Leave copy out.")
@@ -79,10 +79,10 @@ def reshape(x: Any, /, *shape: Any, order: str = "C", copy: bool | None = None) 
 def permute_dims(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
     """Axes reordered, as a view; without `axes`, reversed."""
     x = as_tensor("permute_dims", x)
-    order = tuple(range(x.ndim))[::-1] if axes is None else shapes.normalize_axes("permute_dims", tuple(axes), x.ndim)
+    given = tuple(range(x.ndim))[::-1] if axes is None else shapes.as_shape("permute_dims", axes)
+    order = shapes.normalize_axes("permute_dims", given, x.ndim)
     if len(order) != x.ndim:
-        raise ShapeError(f"permute_dims: {len(order)} axes {tuple(axes or ())} for shape {x.shape}. "
-                         f"Name each of the {x.ndim} once.")
+        raise ShapeError(f"permute_dims: {len(order)} axes {given} for shape {x.shape}. Name each of the {x.ndim} once.")
     return x.view(Permute(order))
 
 
@@ -100,10 +100,10 @@ Tensor.permute_dims = Tensor.permute = transpose  # type: ignore[attr-defined]
 def broadcast_to(x: Any, /, shape: int | Shape) -> Tensor:
     """A read-only view of a larger shape, by NumPy's rule."""
     x = as_tensor("broadcast_to", x)
-    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    wanted = shapes.check_sizes("broadcast_to", shapes.as_shape("broadcast_to", shape))
     if shapes.broadcast_shapes("broadcast_to", x.shape, wanted) != wanted:
         raise ShapeError(f"broadcast_to: {x.shape} does not broadcast to {wanted}. Sizes must be equal or 1.")
-    return apply(_broadcast_to, (x,), {"shape": wanted})
+    return x.view(Broadcast(wanted))
 
 
 @public(names=("concatenate",), method=False)
@@ -114,6 +114,8 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None)
     >>> lnb.concat([lnb.zeros(2), lnb.ones(1)])
     tensor([0., 0., 1.])
     """
+    if not isinstance(arrays, (list, tuple)):
+        arrays = list(as_tensor("concat", arrays))                       # NumPy joins the rows of one array
     if len(arrays) == 0:
         raise ShapeError("concat: no arrays. Give at least one.")
     tensors = [x if isinstance(x, Tensor) else as_operand("concat", x, _device_of(arrays))
