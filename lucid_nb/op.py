@@ -148,7 +148,7 @@ class Elementwise:
         typed = program.type_program(self.outputs, [dtype.name for dtype in wanted], table.NATIVE(), self.warns)
         kernel = table.map(typed, self.name)
         if list(given) == wanted:
-            return Compiled(kernel, getattr(kernel, "large", kernel))
+            return Compiled(getattr(kernel, "small", kernel), getattr(kernel, "large", kernel))
         is_cast = [dtype != target for dtype, target in zip(given, wanted)]
 
         def casting(*raws: Any) -> Any:
@@ -200,14 +200,15 @@ class Elementwise:
             if plan.kernel is not None and not call.records:
                 results = plan.kernel(*node.unpack(), g)
                 return (*plan.before, *results) if type(results) is tuple else (*plan.before, results)
-        arguments = (*node.unpack(), *self._arriving(plan, node, g, call))
+        saved = node.unpack()
+        if call.records:
+            saved = map(call.lift, saved, self._edges_of(plan, node), node.versions)
+        arguments = (*saved, *self._arriving(plan, node, g, call))
         if plan.op is None:
             results = ()
-        elif call.records:
-            results = call.run(plan.op, arguments, self._edges_of(plan, node))
         else:
-            results = plan.op.run(arguments)
-            if plan.is_bound and plan.is_direct and like is None and results_size(results) < LARGE:
+            results = call.run(plan.op, arguments)
+            if not call.records and plan.is_bound and plan.is_direct and like is None and results_size(results) < LARGE:
                 plan.kernel = plan.op.compile(arguments).kernel
         if type(results) is not tuple:
             results = (results,)
@@ -226,7 +227,7 @@ class Elementwise:
     def _edges_of(self, plan: Plan, node: tape.Node) -> list[Any]:
         """Where the saved values stand in the graph: inputs behind the node, results on it."""
         return [node.edges[i] if i < self.arity else node if plan.is_single else tape.Port(node, i - self.arity)
-                for i in plan.kept] + [None] * len(plan.cotangents)
+                for i in plan.kept]
 
 
 def is_large(raws: Sequence[Any]) -> bool:
@@ -300,7 +301,7 @@ class Primitive:
         kept = node.unpack()
         if call.records:
             edges = [node if number == RESULT else node.edges[number] for number in self.keeps]
-            kept = [call.lift(raw, edge) for raw, edge in zip(kept, edges)]
+            kept = list(map(call.lift, kept, edges, node.versions))
         assert self._pullback is not None
         gradients = self._pullback(call, Info(node), g, *kept, **(node.plan or {}))
         return [None if g is None or edge is None else call.fit(g, *like)

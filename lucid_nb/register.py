@@ -10,7 +10,7 @@ from sys import _getframe as getframe
 from typing import Any
 
 from . import dtypes, expr
-from .apply import apply, recorded_one
+from .apply import apply, recorded, recorded_one
 from .array import Tensor, fresh, modes
 from .op import LARGE, Compiled, Elementwise, Facts, Rule, registry
 
@@ -19,7 +19,7 @@ ARITHMETIC = {"add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "and", "
 WEAK = frozenset(dtypes.WEAK)
 
 
-def record(arity: int, *, kind: str = "number", bools: bool = True, complexes: bool = False, oracle: str = "",
+def record(arity: int, *, kind: str = "number", bools: bool | str = True, complexes: bool = False, oracle: str = "",
            samples: Sequence[tuple[float, float]] = (), ulp: float = 0.0, names: tuple[str, ...] = (),
            operator: str = "", method: bool = True, published: bool = True,
            name: str = "") -> Callable[[Callable], Callable]:
@@ -120,6 +120,8 @@ def binary_function(op: Elementwise) -> Callable:
                         left, right = x.node, y.node
                         if left is right is None or not modes.enabled:
                             return Tensor(result) if result.shape else fresh(result)
+                        if a.dtype != b.dtype:
+                            return recorded(op, (x, y), (left, right), result, None)
                         wanted = (left is not None, right is not None)
                         return recorded_one(op, compiled, (x, y), (left, right), wanted, result, getframe(1))
             elif type(y) in WEAK:
@@ -153,7 +155,8 @@ def scalar_function(op: Elementwise) -> Callable:
         if edge is None or not modes.enabled:
             return Tensor(result) if result.shape else fresh(result)
         if x.dtype != constant.dtype:                  # an integer tensor has no edge, so this promoted a float
-            return apply(op, (scalar, x) if is_first else (x, scalar))
+            inputs, edges = ((constant, x), (None, edge)) if is_first else ((x, constant), (edge, None))
+            return recorded(op, inputs, edges, result, None)
         if is_first:
             return recorded_one(op, compiled, (constant, x), (None, edge), (False, True), result, frame)
         return recorded_one(op, compiled, (x, constant), (edge, None), (True, False), result, frame)

@@ -4,7 +4,7 @@ from ..expr import Expr, Vocabulary
 from ..register import unary
 
 
-@unary(oracle="numpy.maximum(x, 0)", samples=((0.2, 3),))
+@unary(bools=False, oracle="numpy.maximum(x, 0)", samples=((0.2, 3),))
 def relu(m: Vocabulary, x: Expr) -> Expr:
     """x where positive, otherwise 0; NaN stays NaN. Its derivative at 0 is 0."""
     return m.where(x <= 0, 0, x)

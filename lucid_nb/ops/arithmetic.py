@@ -30,7 +30,7 @@ def multiply(m: Vocabulary, x: Expr, y: Expr) -> Formula:
     return x * y
 
 
-@binary(operator="truediv", kind="float", oracle="numpy.divide", complexes=True, names=("div", "true_divide"),
+@binary(operator="truediv", kind="ratio", oracle="numpy.divide", complexes=True, names=("div", "true_divide"),
         samples=((-3, 3), (0.5, 3)))
 def divide(m: Vocabulary, x: Expr, y: Expr) -> Formula:
     """Quotient, element by element, in a float dtype."""
@@ -43,13 +43,13 @@ def negative(m: Vocabulary, x: Expr) -> Formula:
     return -x
 
 
-@unary(oracle="numpy.square", complexes=True)
+@unary(oracle="numpy.square", bools="int8", complexes=True)
 def square(m: Vocabulary, x: Expr) -> Formula:
     """x times itself."""
     return x * x
 
 
-@unary(kind="float", oracle="1 / x", complexes=True, samples=((0.3, 3),))
+@unary(kind="ratio", oracle="1 / x", complexes=True, samples=((0.3, 3),))
 def reciprocal(m: Vocabulary, x: Expr) -> Formula:
     """1 / x, in a float dtype."""
     return 1 / x
@@ -85,7 +85,7 @@ def minimum(m: Vocabulary, x: Expr, y: Expr) -> Formula:
     return m.minimum(x, y)
 
 
-@binary(oracle="numpy.power", samples=((0.2, 3), (-2, 3)), ulp=2, bools=False, published=False, name="power")
+@binary(oracle="numpy.power", samples=((0.2, 3), (-2, 3)), ulp=2, bools="int8", published=False, name="power")
 def power_of(m: Vocabulary, x: Expr, y: Expr) -> Formula:
     """x to the power y; a negative integer exponent must have been refused."""
     return m.power(x, y)
@@ -104,7 +104,7 @@ def power(x: Any, y: Any, /) -> Tensor:
     tensor([1, 4, 9])
     """
     special = SPECIAL_POWERS.get(y) if type(y) in (int, float) else None
-    if special is not None and (is_float(x) or (type(y) is int and y == 2)):
+    if special is not None and (is_float(x) or (type(y) is int and y == 2 and not is_bool(x))):
         return special(x)
     if not is_float(x) and not is_float(y):
         _refuse_negative_exponents(x, y)
@@ -114,6 +114,11 @@ def power(x: Any, y: Any, /) -> Tensor:
 def is_float(x: Any) -> bool:
     """Does this operand make the result a float?"""
     return isinstance(x, float) or (isinstance(x, Tensor) and x.dtype.kind not in "biu")
+
+
+def is_bool(x: Any) -> bool:
+    """Is this operand bool, which NumPy's power takes for an integer?"""
+    return isinstance(x, (bool, np.bool_)) or getattr(x, "dtype", None) == bool
 
 
 def _refuse_negative_exponents(x: Any, y: Any) -> None:

@@ -1,0 +1,192 @@
+"""What the generic tests of elementwise records share: which records and dtypes, inputs, and the oracle's values.
+
+Nothing here names a record, so a new one is tested without an edit. What a run leaves out (dtypes beyond float32 and
+float64) is drawn anew every ISO week, and all of it is run under the marker `sweep`.
+"""
+
+import datetime
+import random
+from functools import partial
+from types import SimpleNamespace
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special
+
+import lucid_nb as lnb
+from lucid_nb import dtypes
+from lucid_nb.apply import apply
+from lucid_nb.errors import DTypeError
+from lucid_nb.op import Elementwise, registry
+from lucid_nb.register import functions
+from lucid_nb.testing import AWKWARD
+
+YEAR, WEEK, _ = datetime.date.today().isocalendar()
+SEED = YEAR * 100 + WEEK
+FLOATS = ("float32", "float64")
+OTHERS = ("float16", "bfloat16", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+          "complex64", "complex128")
+COUNT = 200
+DIGITS = 40          # of mpmath
+IS_LONG = np.finfo(np.longdouble).eps < 1e-18
+# SciPy's functions that mpmath has too: SciPy's own errors of a few units would hide ours.
+EXACT = dict(erf=mpmath.erf, erfc=mpmath.erfc, ndtr=mpmath.ncdf, expit=lambda x: 1 / (1 + mpmath.exp(-x)),
+             log_expit=lambda x: -mpmath.log1p(mpmath.exp(-x)), gammaln=lambda x: mpmath.re(mpmath.loggamma(x)),
+             digamma=mpmath.psi0 if hasattr(mpmath, "psi0") else lambda x: mpmath.psi(0, x), gamma=mpmath.gamma,
+             cbrt=lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)))
+
+
+def records():
+    """Every elementwise record that says which function it must agree with."""
+    return {name: op for name, op in registry.items() if isinstance(op, Elementwise) and op.facts.oracle}
+
+
+def takes(op, dtype):
+    """Does the record's rule allow this dtype?"""
+    try:
+        op.rule.loop(op.name, (dtypes.as_dtype("test", dtype),) * op.arity)
+    except DTypeError:
+        return False
+    return True
+
+
+def is_differentiable(op):
+    """Does the record give a float of a float, that depends on it smoothly somewhere?"""
+    return result_dtypes(op, (dtypes.FLOAT64,) * op.arity)[0].kind == "f" and True in op.plan([0] * op.arity).served
+
+
+def result_dtypes(op, keys):
+    """The dtypes of the results for operands with these dtypes (Python types for weak scalars), without a kernel."""
+    from lucid_nb import program
+    loop = op.rule.loop(op.name, tuple(keys))
+    inputs = ["bool" if op.rule.kind == "choice" and i == 0 else loop.name for i in range(op.arity)]
+    typed = program.type_program(op.outputs, inputs, frozenset())
+    return [dtypes.as_dtype("test", name) for name in typed.results]
+
+
+def cases(*, fixed=FLOATS, sampled=OTHERS, count=2):
+    """(record, dtype) as parameters: the fixed dtypes and `count` of the sampled ones; the rest under `sweep`."""
+    found = []
+    for name, op in records().items():
+        allowed = [dtype for dtype in sampled if takes(op, dtype)]
+        chosen = random.Random(f"{SEED} {name}").sample(allowed, min(count, len(allowed)))
+        found += [pytest.param(name, dtype, id=f"{name}-{dtype}") for dtype in (*fixed, *chosen) if takes(op, dtype)]
+        found += [pytest.param(name, dtype, id=f"{name}-{dtype}", marks=pytest.mark.sweep)
+                  for dtype in allowed if dtype not in chosen]
+    return found
+
+
+def call(name):
+    """The public function, or the op of a record whose function looks at its arguments first."""
+    found = functions.get(name)
+    return found if found is not None else partial(apply_to, records()[name])
+
+
+def apply_to(op, *inputs):
+    """The op itself."""
+    return apply(op, inputs)
+
+
+# ------------------------------------------------------------------------------------------------ inputs
+def drawn(op, dtype, shape, seed=0):
+    """Inputs where the record says that it should be tested."""
+    numbers = np.random.default_rng(seed)
+    return [draw(dtypes.as_dtype("test", dtype), low, high, shape, numbers) for low, high in op.facts.samples]
+
+
+def draw(dtype, low, high, shape, numbers):
+    """Numbers of a dtype between two bounds."""
+    if dtype.kind == "b":
+        return numbers.random(shape) < 0.5
+    if dtype.kind in "iu":
+        bounds = np.iinfo(dtype)
+        return numbers.integers(max(int(low), bounds.min), min(int(high) + 1, bounds.max), shape).astype(dtype)
+    found = numbers.uniform(low, high, shape)
+    return (found + 1j * numbers.uniform(-1, 1, shape) if dtype.kind == "c" else found).astype(dtype)
+
+
+def awkward(op, dtype):
+    """Every pair (or many triples) of awkward numbers of a real dtype."""
+    dtype = dtypes.as_dtype("test", dtype)
+    with np.errstate(all="ignore"):
+        if dtype.kind in "iu":
+            bounds = np.iinfo(dtype)
+            values = np.array([bounds.min, bounds.max, bounds.min + 1, 0, 1, 2, 3, 7], dtype)
+        else:
+            values = np.array([False, True]) if dtype.kind == "b" else np.array(AWKWARD).astype(dtype)
+    if op.arity < 3:
+        return [grid.ravel().copy() for grid in np.meshgrid(*[values] * op.arity)]
+    return [np.random.default_rng(number).choice(values, 300) for number in range(op.arity)]
+
+
+# ------------------------------------------------------------------------------------------------ oracles
+def expected(op, inputs):
+    """What the record's oracle gives, as precisely as it can, and rounded to the result's dtype.
+
+    Exact records: the oracle in the dtype itself. Others: in long double, or in mpmath's 40 digits.
+    """
+    keys = tuple(dtypes.as_dtype("test", x.dtype) for x in inputs)
+    loop, (result, *_) = op.rule.loop(op.name, keys), result_dtypes(op, keys)
+    with np.errstate(all="ignore"):
+        inputs = [x if op.rule.kind == "choice" and i == 0 else x.astype(loop) for i, x in enumerate(inputs)]
+        wide = wide_dtype(loop, is_exact=op.facts.ulp == 0)
+        values = evaluate(op.facts.oracle, [x.astype(wide) if x.dtype == loop else x for x in inputs])
+        rounded = np.asarray(values).astype(result)
+    if op.facts.ulp == 0 and loop.kind != "c":
+        return rounded, rounded
+    is_normal = np.isfinite(rounded.astype(values.dtype)) & (rounded != 0)
+    return np.where(is_normal, values, rounded.astype(values.dtype)), rounded
+
+
+def wide_dtype(loop, is_exact):
+    """Where the oracle is evaluated."""
+    if loop.kind in "biu" or loop.kind == "c":
+        return loop
+    if is_exact:
+        return np.dtype(np.float32) if loop.itemsize == 2 else loop
+    return np.dtype(np.longdouble)
+
+
+def allowance(op, dtype):
+    """Units in the last place that a result may be off, the error of the oracle itself included."""
+    if op.facts.ulp == 0 or dtype.itemsize < 8:
+        return op.facts.ulp
+    uses_scipy = any(f"special.{name}" in op.facts.oracle for name in dir(scipy.special) if name not in EXACT)
+    return op.facts.ulp + (2 if uses_scipy else 0) + (0 if IS_LONG else 1)
+
+
+def evaluate(oracle, inputs):
+    """A dotted name applied to the inputs, or an expression of x, y, z."""
+    names = dict(zip("xyz", inputs))
+    found = eval(oracle, {"numpy": np, "scipy": SimpleNamespace(special=Special())}, names)
+    return np.asarray(found(*inputs) if callable(found) else found)
+
+
+class Special:
+    """scipy.special, by mpmath where it has the function."""
+
+    def __getattr__(self, name):
+        exact = EXACT.get(name)
+        return partial(by_mpmath, exact) if exact else lambda *xs: getattr(scipy.special, name)(*map(np.float64, xs))
+
+
+def by_mpmath(function, x):
+    """A function of one number, rounded once to long double; what mpmath refuses, as SciPy's limits."""
+    found = []
+    with mpmath.workdps(DIGITS):
+        for value in x.ravel():
+            try:
+                exact = function(mpmath.mpf(float(value)))
+                high = float(exact) if exact else np.copysign(0.0, value)     # mpmath has no -0.0; these are odd
+                found.append(np.longdouble(high))
+                if high and np.isfinite(high):
+                    found[-1] += np.longdouble(float(exact - high))
+            except (ValueError, ZeroDivisionError):
+                found.append(np.longdouble("nan"))
+    return np.array(found, np.longdouble).reshape(x.shape)
+
+
+def on(device, array):
+    """A host array on a device."""
+    return lnb.asarray(array, device=device)

@@ -1,0 +1,333 @@
+"""Every elementwise record: values, dtypes, layouts, sizes, threads and gradients, from what the record says of itself.
+
+A new record is tested here without an edit. Its oracle is a function of NumPy or SciPy (evaluated more precisely, see
+oracles.py), its gradient is held to finite differences.
+"""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import lucid_nb as lnb
+from lucid_nb import dtypes
+from lucid_nb.errors import DTypeError
+from lucid_nb.testing import AWKWARD, LAYOUTS, assert_close, check_grad, laid_out
+
+from . import oracles
+from .oracles import call, drawn, expected, records
+
+RECORDS = records()
+DIFFERENTIABLE = [name for name, op in RECORDS.items() if oracles.is_differentiable(op)]
+SILENT = dict(all="ignore")
+NUMERIC = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+           "complex64", "complex128")
+# On other devices functions are the vendor's; what they may add to the record's own bound.
+DEVICE_ULP = {"cpu": 0, "mlx": 1, "cuda": 2}
+MLX_DTYPES = tuple(dtype for dtype in oracles.OTHERS if dtype != "complex128")
+
+
+@pytest.fixture
+def two_threads():
+    """Two threads, set back afterwards."""
+    before = lnb.get_num_threads()
+    yield
+    lnb.set_num_threads(before)
+
+
+def check_values(name, inputs, device="cpu"):
+    """Hold a record's values and dtype to its oracle."""
+    op = RECORDS[name]
+    try:
+        exact, rounded = expected(op, inputs)
+    except ValueError:                                   # integers to negative powers
+        inputs = [np.abs(x) for x in inputs]
+        exact, rounded = expected(op, inputs)
+    with np.errstate(**SILENT):
+        found = call(name)(*[oracles.on(device, x) for x in inputs]).to_host()
+    assert found.dtype == rounded.dtype
+    if found.dtype.kind == "c":
+        assert_close(found, exact, rtol=8 * float(np.finfo(found.dtype).eps))
+    elif dtypes.is_inexact(found.dtype):
+        extra = DEVICE_ULP[device] if op.facts.ulp else 0
+        is_told = ~np.isnan(rounded.astype(float)) | np.any([np.isnan(x.astype(float)) for x in inputs], axis=0)
+        is_told |= op.facts.oracle.startswith("numpy.")     # elsewhere 0 * inf may come from how the oracle is written
+        assert_close(found[is_told], exact[is_told], ulp=oracles.allowance(op, found.dtype) + extra)
+        zero = (rounded == 0) & is_told & (device == "cpu" or op.facts.ulp == 0)      # of expansions it may differ
+        assert np.array_equal(np.signbit(found[zero]), np.signbit(rounded[zero]))
+    else:
+        assert np.array_equal(found, rounded)
+
+
+# ------------------------------------------------------------------------------------------------ values
+@pytest.mark.parametrize("name, dtype", oracles.cases())
+def test_values_follow_the_oracle(name, dtype):
+    op = RECORDS[name]
+    check_values(name, drawn(op, dtype, oracles.COUNT))
+    if not dtype.startswith("complex"):
+        check_values(name, oracles.awkward(op, dtype))
+
+
+@pytest.mark.parametrize("name, dtype", oracles.cases(fixed=("float32",), sampled=MLX_DTYPES, count=1))
+def test_values_on_mlx_follow_the_oracle(name, dtype):
+    pytest.importorskip("mlx.core", reason="needs MLX, which exists for Apple silicon and for Linux")
+    op = RECORDS[name]
+    check_values(name, drawn(op, dtype, oracles.COUNT), "mlx")
+    if not dtype.startswith("complex"):
+        check_values(name, oracles.awkward(op, dtype), "mlx")
+
+
+@pytest.mark.cuda_simulator
+@pytest.mark.parametrize("name, dtype", oracles.cases(fixed=("float32",), count=1))
+def test_values_on_cuda_follow_the_oracle(name, dtype):
+    check_values(name, drawn(RECORDS[name], dtype, 16), "cuda")
+    if not dtype.startswith("complex"):
+        check_values(name, [x[::7][:40] for x in oracles.awkward(RECORDS[name], dtype)], "cuda")
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_lists_and_scalars_are_operands(name):
+    op = RECORDS[name]
+    inputs = drawn(op, "float64", 3, seed=4)
+    with_lists = call(name)(*[x.tolist() for x in inputs])
+    assert np.array_equal(with_lists.to_host(), call(name)(*map(lnb.asarray, inputs)).to_host())
+    scalars = call(name)(*[float(x[0]) for x in inputs])
+    assert scalars.shape == () and scalars.item() == with_lists.to_host()[0]
+
+
+# ------------------------------------------------------------------------------------------------ dtypes
+def numpy_result(function, operands):
+    """The dtype of NumPy's result, None where it refuses."""
+    try:
+        with np.errstate(**SILENT):
+            return function(*operands).dtype
+    except (TypeError, ValueError):
+        return None
+
+
+def our_result(op, keys):
+    """The dtype of the record's result, None where it refuses."""
+    try:
+        return oracles.result_dtypes(op, keys)[0]
+    except DTypeError:
+        return None
+
+
+def plain_oracles():
+    """Records whose oracle is a function of NumPy, not an expression."""
+    return [name for name, op in RECORDS.items() if op.facts.oracle.startswith("numpy.") and "(" not in op.facts.oracle]
+
+
+@pytest.mark.parametrize("name", plain_oracles())
+def test_result_dtype_is_that_of_numpy(name):
+    op, function = RECORDS[name], getattr(np, RECORDS[name].facts.oracle[len("numpy."):])
+    real = [dtype for dtype in ("bool", *NUMERIC) if op.rule.complexes or not dtype.startswith("complex")]
+    differing = []
+    for first in real:
+        for second in real if op.arity > 1 else real[:1]:
+            keys = [np.dtype(d) for d in (first, second, second)[:op.arity]]
+            wanted, got = numpy_result(function, [np.ones(1, key) for key in keys]), our_result(op, keys)
+            differing += [(first, second, wanted, got)] if wanted != got else []
+    assert not differing
+
+
+@pytest.mark.parametrize("name", [name for name in plain_oracles() if RECORDS[name].arity == 2])
+def test_python_scalars_are_weak(name):
+    op, function = RECORDS[name], getattr(np, RECORDS[name].facts.oracle[len("numpy."):])
+    differing = []
+    for dtype in NUMERIC if op.rule.complexes else [d for d in NUMERIC if not d.startswith("complex")]:
+        for scalar in (True, 2, 2.0):
+            for place in (0, 1):
+                array = np.ones(1, dtype)
+                operands = (scalar, array) if place == 0 else (array, scalar)
+                keys = [type(scalar), array.dtype] if place == 0 else [array.dtype, type(scalar)]
+                wanted, got = numpy_result(function, operands), our_result(op, keys)
+                differing += [(dtype, scalar, place, wanted, got)] if wanted != got else []
+    assert not differing
+
+
+@pytest.mark.parametrize("name", [name for name in plain_oracles() if RECORDS[name].arity == 2])
+def test_scalar_and_mixed_operands_give_numpys_values(name):
+    op, function = RECORDS[name], getattr(np, RECORDS[name].facts.oracle[len("numpy."):])
+    (x, y), narrow = drawn(op, "float32", 7), np.array([1, 2, 3, 1, 2, 3, 1], "int16")
+    half = float(op.facts.samples[1][1]) / 2
+    for operands in [(x, half), (half, y), (x, narrow), (narrow, y), (x, y.astype("float64"))]:
+        found = call(name)(*[o if isinstance(o, float) else lnb.asarray(o) for o in operands])
+        wanted = function(*operands)
+        assert found.dtype == wanted.dtype
+        assert_close(found, wanted, ulp=op.facts.ulp + 1 if op.facts.ulp else 0)
+
+
+# ------------------------------------------------------------------------------- layouts, sizes, threads
+@pytest.mark.parametrize("name", RECORDS)
+def test_layout_changes_no_bit(name):
+    op = RECORDS[name]
+    inputs = drawn(op, "float32", (4, 6, 5))
+    wanted = call(name)(*map(lnb.asarray, inputs)).to_host()
+    for layout in LAYOUTS[:4]:
+        found = call(name)(*[lnb.asarray(laid_out(x, layout)) for x in inputs])
+        assert np.array_equal(found.to_host(), wanted), layout
+    mixed = [laid_out(x, layout) for x, layout in zip(inputs, ("F", "negative", "strided"))]
+    assert np.array_equal(call(name)(*map(lnb.asarray, mixed)).to_host(), wanted)
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_broadcast_operands_equal_repeated_ones(name):
+    op = RECORDS[name]
+    shapes = [(3, 1, 5), (4, 1), (5,)][:op.arity] if op.arity > 1 else [(5,)]
+    inputs = [x.ravel()[:int(np.prod(shape))].reshape(shape) for x, shape in zip(drawn(op, "float32", 60), shapes)]
+    whole = np.broadcast_arrays(*inputs) if op.arity > 1 else [np.broadcast_to(inputs[0], (3, 4, 5))]
+    wanted = call(name)(*[lnb.asarray(x.copy()) for x in whole]).to_host()
+    assert np.array_equal(call(name)(*map(lnb.asarray, whole)).to_host(), wanted)       # zero strides
+    if op.arity > 1:
+        assert np.array_equal(call(name)(*map(lnb.asarray, inputs)).to_host(), wanted)
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_empty_and_zero_dimensional_operands(name):
+    op = RECORDS[name]
+    empty = call(name)(*[lnb.asarray(x) for x in drawn(op, "float32", (0, 3))])
+    assert empty.shape == (0, 3) and empty.dtype == our_result(op, (dtypes.FLOAT32,) * op.arity)
+    inputs = drawn(op, "float32", 1)
+    value = call(name)(*[lnb.asarray(x[0]) for x in inputs])
+    assert value.shape == () and value.item() == call(name)(*map(lnb.asarray, inputs)).to_host()[0].item()
+
+
+@pytest.mark.parametrize("size", [32767, 32768, 150_001])
+@pytest.mark.parametrize("name", RECORDS)
+def test_size_and_threads_change_no_bit(name, size, two_threads):
+    op = RECORDS[name]
+    inputs = drawn(op, "float32", size)
+    pieces = [call(name)(*[lnb.asarray(x[start:start + 8191]) for x in inputs]).to_host()
+              for start in range(0, size, 8191)]
+    for threads in (1, 2):
+        lnb.set_num_threads(threads)
+        found = call(name)(*map(lnb.asarray, inputs)).to_host()
+        assert np.array_equal(found, np.concatenate(pieces)), threads
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_large_operands_in_any_layout(name, two_threads):
+    op = RECORDS[name]
+    inputs = drawn(op, "float32", (181, 7, 33))
+    wanted = call(name)(*[lnb.asarray(x[:90]) for x in inputs]).to_host()
+    for layout in ("F", "strided", "negative"):
+        lnb.set_num_threads(2 if layout == "F" else 1)
+        found = call(name)(*[lnb.asarray(laid_out(x, layout)) for x in inputs]).to_host()
+        assert np.array_equal(found[:90], wanted), layout
+
+
+WIDTHS = """
+import hashlib, numpy as np, lucid_nb as lnb
+x = np.random.default_rng(0).uniform(0.1, 3, 1009)
+for name in NAMES:
+    for dtype in ("float32", "float64"):
+        operands = [lnb.asarray(x.astype(dtype))] * lnb.op.registry[name].arity
+        print(name, dtype, hashlib.sha256(getattr(lnb, name)(*operands).to_host().tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.serial
+def test_vector_width_changes_no_bit():
+    names = list(oracles.random.Random(oracles.SEED).sample(DIFFERENTIABLE, 3))
+    found = []
+    for width in ("", "128", "256"):
+        done = subprocess.run([sys.executable, "-c", WIDTHS.replace("NAMES", repr(names))], text=True, timeout=120,
+                              env=os.environ | {"LUCID_NB_VECTOR_WIDTH": width}, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        found.append(done.stdout)
+    assert found[0].count("\n") == 6
+    assert found[0] == found[1] == found[2]
+
+
+# --------------------------------------------------------------------------------------------- warnings
+def conditions(function, operands):
+    """The floating-point conditions that a call reports."""
+    seen = set()
+    with np.errstate(all="call", under="ignore", call=lambda kind, flag: seen.add(kind)):
+        function(*operands)
+    return seen
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", [n for n in plain_oracles() if n in DIFFERENTIABLE and RECORDS[n].rule.kind != "choice"])
+def test_warnings_are_those_of_numpy(name, dtype):
+    op, function = RECORDS[name], getattr(np, RECORDS[name].facts.oracle[len("numpy."):])
+    differing = []
+    for operands in zip(*[x.reshape(-1, 1) for x in oracles.awkward(op, dtype)]):
+        wanted, got = conditions(function, operands), conditions(call(name), list(map(lnb.asarray, operands)))
+        differing += [(*operands, wanted, got)] if wanted != got else []
+    assert not differing
+
+
+# -------------------------------------------------------------------------------------------- gradients
+def shapes_of(op):
+    """Small shapes that broadcast."""
+    return [(2, 3), (3,), (2, 1)][:op.arity]
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradient_follows_finite_differences(name):
+    op = RECORDS[name]
+    inputs = [x.ravel()[:int(np.prod(shape))].reshape(shape) for x, shape in zip(drawn(op, "float64", 6), shapes_of(op))]
+    check_grad(call(name), *inputs)
+
+
+@pytest.mark.parametrize("name", [
+    pytest.param(n, marks=[] if n in oracles.random.Random(oracles.SEED).sample(sorted(DIFFERENTIABLE), 6)
+                 else pytest.mark.sweep) for n in DIFFERENTIABLE if RECORDS[n].rule.complexes])
+def test_complex_gradient_follows_finite_differences(name):
+    check_grad(call(name), *drawn(RECORDS[name], "complex128", 3))
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradient_of_nothing_is_zero(name):
+    """Zeros absorb: what a later `where` left out must not come back as NaN."""
+    op = RECORDS[name]
+    inputs = [x[~np.isnan(x)] for x in [np.array(AWKWARD)] * op.arity]
+    tensors = [lnb.tensor(grid.ravel().copy(), requires_grad=True) for grid in np.meshgrid(*inputs)]
+    with np.errstate(**SILENT):
+        result = call(name)(*tensors)
+        result.backward(lnb.zeros_like(result))
+    for tensor in tensors:
+        assert tensor.grad is None or not tensor.grad.to_host().any()
+
+
+def gradients(name, device, dtype, count):
+    """Gradients of the inputs, for gradients of the result that differ."""
+    op = RECORDS[name]
+    tensors = [oracles.on(device, x.astype(dtype)) for x in drawn(op, "float32", count, seed=1)]
+    for tensor in tensors:
+        tensor.requires_grad = True
+    seeds = np.random.default_rng(2).uniform(0.5, 2, count).astype("float32")
+    call(name)(*tensors).backward(oracles.on(device, seeds.astype(dtype)))
+    return [tensor.grad if tensor.grad is None else tensor.grad.to_host() for tensor in tensors]
+
+
+def compare_gradients(name, device, dtype, count):
+    """A device's gradients against those of the CPU in float64."""
+    tolerance = {"float32": 4e-6, "float16": 4e-3, "bfloat16": 3e-2}[dtype]
+    for got, wanted in zip(gradients(name, device, dtype, count), gradients(name, "cpu", "float64", count)):
+        assert (got is None) == (wanted is None)
+        if got is not None:
+            assert got.dtype == dtype
+            assert_close(got, wanted, rtol=tolerance, atol=tolerance * float(np.abs(wanted).max()))
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradient_in_float32_follows_float64(name):
+    compare_gradients(name, "cpu", "float32", 50)
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradient_on_mlx_follows_the_cpu(name):
+    pytest.importorskip("mlx.core", reason="needs MLX, which exists for Apple silicon and for Linux")
+    compare_gradients(name, "mlx", "float32", 50)
+
+
+@pytest.mark.cuda_simulator
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradient_on_cuda_follows_the_cpu(name):
+    compare_gradients(name, "cuda", "float32", 6)
