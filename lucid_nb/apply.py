@@ -1,6 +1,7 @@
 """Calling ops on Tensors: operands, recording, and the two ways in which backward calls them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from types import FrameType
 from typing import Any
 
@@ -10,7 +11,7 @@ from . import backend, dtypes, tape
 from .array import Leaf, Node, Tensor, fresh, modes
 from .errors import DeviceError, DTypeError, GradError, ShapeError
 from .op import RESULT, Compiled, Elementwise, Primitive, constant, registry
-from .storage import Version
+from .storage import Broadcast, Movement, Permute, Version
 
 Params = Mapping[str, Any] | None
 
@@ -26,6 +27,8 @@ def as_array(op: str, data: Any) -> np.ndarray:
         raise ShapeError(f"{op}: the nested sequence is ragged. Give rows of equal length.") from None
     except OverflowError as error:
         raise dtypes.OverflowError(f"{op}: {error}. Use a wider dtype.") from None
+    if found.dtype.kind == "O" and found.size and all(isinstance(number, int) for number in found.flat):
+        raise dtypes.OverflowError(f"{op}: {max(found.flat, key=abs)} does not fit int64. Use floats.")
     if found.dtype.kind == "O" and isinstance(data, (list, tuple)):
         raise DTypeError(f"{op}: the sequence has elements that are not numbers. Use numbers of one kind.")
     return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
@@ -102,7 +105,7 @@ def recorded_one(op: Elementwise, compiled: Compiled, inputs: tuple, edges: tupl
         plan = compiled.plans[wanted] = op.plan(edges).for_dtypes()
     result = Tensor(raw) if raw.shape else fresh(raw)
     if True in plan.served:
-        place = frame.f_code, frame.f_lasti
+        place = (frame.f_code, frame.f_lasti) if tape.PACKAGE not in frame.f_code.co_filename else tape.user_place(frame)
         if plan.kept:
             saved, versions, stamp = save(plan.kept, (*inputs, result))
             result.node = Node(op, plan, edges, None, saved, versions, stamp, place)
@@ -159,8 +162,8 @@ class Runner:
 
     records = False
 
-    def run(self, op: Any, arguments: Sequence[Any], edges: Any = None, params: Params = None) -> Any:
-        """Run an op; `edges` say where saved raw arrays stand in the graph."""
+    def run(self, op: Any, arguments: Sequence[Any], params: Params = None) -> Any:
+        """Run an op."""
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Callable:
@@ -169,7 +172,7 @@ class Runner:
             raise AttributeError(name)
 
         def call(*arguments: Any, **params: Any) -> Any:
-            return self.run(op, arguments, None, params)
+            return self.run(op, arguments, params)
         setattr(self, name, call)
         return call
 
@@ -189,7 +192,7 @@ class Runner:
 class RawRunner(Runner):
     """On raw arrays, unrecorded: nobody will differentiate the gradient."""
 
-    def run(self, op: Any, arguments: Sequence[Any], edges: Any = None, params: Params = None) -> Any:
+    def run(self, op: Any, arguments: Sequence[Any], params: Params = None) -> Any:
         return op.run(arguments, params)
 
     def zeros(self, shape: tuple[int, ...], like: Any) -> Any:
@@ -202,8 +205,11 @@ class RawRunner(Runner):
         return self.zeros(tuple(like.shape), like)
 
     def watched(self, watch: tape.Watch, g: Any) -> Any:
-        """Show a gradient to the hooks, and keep it where retain_grad asked for it."""
-        return show(watch, fresh(g)).raw
+        """Show a gradient to the hooks, and keep it where retain_grad asked for it; what they see is not what flows."""
+        copy = backend.of(g).copy
+        shown = fresh(copy(g))
+        found = show(watch, shown)
+        return g if found is shown else copy(found.raw)
 
 
 class RecordingRunner(Runner):
@@ -211,14 +217,32 @@ class RecordingRunner(Runner):
 
     records = True
 
-    def run(self, op: Any, arguments: Sequence[Any], edges: Any = None, params: Params = None) -> Any:
-        edges = edges or [None] * len(arguments)
-        return apply(op, [self.lift(a, edge) for a, edge in zip(arguments, edges)], params)
+    def run(self, op: Any, arguments: Sequence[Any], params: Params = None) -> Any:
+        return apply(op, arguments, params)
 
     @staticmethod
-    def lift(raw: Any, edge: Any) -> Any:
-        """A saved raw array as a tensor at its place in the graph."""
-        return raw if isinstance(raw, Tensor) or type(raw) in dtypes.WEAK else Tensor(raw, edge)
+    def lift(raw: Any, edge: Any, version: Version) -> Tensor:
+        """A saved raw array as a tensor at its place in the graph; its memory keeps its version."""
+        found = Tensor(raw, edge)
+        found.version = version
+        return found
+
+    # What a device would give as an alias must be a view here, or a write into one would not be seen by the other.
+    def permute(self, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """Axes reordered."""
+        return x.view(Permute(axes))
+
+    def reshape(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """Another shape."""
+        return x.reshape(shape)  # type: ignore[attr-defined]
+
+    def broadcast_to(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """A larger shape."""
+        return x.view(Broadcast(shape))
+
+    def view(self, x: Tensor, steps: tuple[Movement, ...]) -> Tensor:
+        """The view at the end of `steps`."""
+        return reduce(Tensor.view, steps, x)
 
     def zeros(self, shape: tuple[int, ...], like: Tensor) -> Tensor:
         """Zeros of the dtype and device of `like`."""
@@ -246,8 +270,13 @@ def show(watch: tape.Watch, g: Tensor) -> Tensor:
                                 f"shape {g.shape}. Give None, or a tensor of that shape.")
             g = changed
     if watch.keeps:
-        watch.grad = g if watch.grad is None else watch.grad + g  # type: ignore[operator]
+        watch.grad = copied(g) if watch.grad is None else watch.grad + g  # type: ignore[operator]
     return g
+
+
+def copied(g: Tensor) -> Tensor:
+    """The same content in memory of its own, recorded."""
+    return apply(registry["copy"], (g,))
 
 
 def seed_gradient(output: Tensor, gradient: Any) -> Tensor:
@@ -256,7 +285,12 @@ def seed_gradient(output: Tensor, gradient: Any) -> Tensor:
         if output.size != 1:
             raise GradError(f"backward: needs a gradient for shape {output.shape}. Pass one, or sum first.")
         return fresh(backend.of(output.raw).full(output.shape, 1, output.dtype))
-    gradient = gradient if isinstance(gradient, Tensor) else as_operand("backward", gradient, output.device)
+    if not isinstance(gradient, Tensor):
+        is_typed = hasattr(gradient, "dtype")
+        gradient = as_operand("backward", gradient, "cpu")
+        if not is_typed:                          # numbers and lists are weak: they take the tensor's dtype and device
+            table = backend.of(output.raw)
+            gradient = Tensor(table.from_numpy(gradient.raw.astype(output.dtype)))
     gradient.refresh()
     if gradient.shape != output.shape or gradient.dtype != output.dtype:
         raise GradError(f"backward: the gradient is {gradient.dtype} {gradient.shape}, the tensor {output.dtype} "
@@ -294,12 +328,25 @@ def backward(self: Tensor, gradient: Any = None, *, retain_graph: bool = False, 
     >>> x.grad
     tensor(6.)
     """
-    wanted = None if inputs is None else {id(x.refresh().node) for x in inputs}
-    owned = {id(gradient.raw)} if isinstance(gradient, Tensor) else set()
+    wanted = None if inputs is None else {id(leaf) for leaf in _leaves((inputs,) if isinstance(inputs, Tensor) else inputs)}
+    if self.requires_grad and gradient is not None:
+        gradient = seed_gradient(self, gradient)
+    owned = set() if gradient is None else {id(gradient.raw)}
     found = gradients_of([self], [gradient], retain_graph, create_graph)
     for leaf, g in found.items():
         if wanted is None or id(leaf) in wanted:
             _accumulate(leaf, g, create_graph, owned)
+
+
+def _leaves(inputs: Sequence[Tensor]) -> list[Leaf]:
+    """The leaves that `inputs` names."""
+    found = [x.refresh().node for x in inputs]
+    for x, leaf in zip(inputs, found):
+        if type(leaf) is not Leaf:
+            raise GradError(f"backward: an input of shape {x.shape} "
+                            + ("does not require grad. Set requires_grad." if leaf is None else
+                               "was computed. Use .retain_grad() on it, and name leaves."))
+    return found
 
 
 def _accumulate(leaf: Leaf, g: Any, create_graph: bool, owned: set[int]) -> None:
@@ -312,7 +359,10 @@ def _accumulate(leaf: Leaf, g: Any, create_graph: bool, owned: set[int]) -> None
         owned.add(id(g.raw))
     if leaf.watch is not None:
         g = show(leaf.watch, g)
-    leaf.grad = g if leaf.grad is None else leaf.grad + g
+    if leaf.grad is not None:
+        leaf.grad = leaf.grad + g
+    else:
+        leaf.grad = copied(g) if create_graph or leaf.watch is not None else g
 
 
 Tensor.backward = backward  # type: ignore[attr-defined]
