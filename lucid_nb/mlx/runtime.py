@@ -3,6 +3,7 @@
 MLX records calls and computes when a value is read. Since 0.31.2 its streams belong to the thread that made them, and
 an array recorded in one thread cannot be computed in another ("There is no Stream(cpu, 0) in current thread"). All
 entries therefore record on one stream that any thread may use, and computing takes a lock, as that stream asks for.
+It becomes the default stream of each thread that uses an entry, for the program's own MLX calls too.
 """
 
 import functools
