@@ -119,8 +119,9 @@ def is_available() -> bool:
     except Exception as error:       # the driver's errors share no base class
         _State.reason = f"{_first_line(error)} {_remedy(str(error))}"
         return False
-    _State.reason = None
-    return True
+    _State.reason = None if cuda.is_available() else (
+        "NVIDIA's compiler libraries are missing. Run: pip install 'lucid_nb[cuda]'.")
+    return _State.reason is None
 
 
 def _first_line(error: Exception) -> str:

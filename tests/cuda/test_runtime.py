@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lucid_nb.cuda import runtime
-from lucid_nb.errors import BackendError
+from lucid_nb.errors import BackendError, DeviceError
 from lucid_nb.shapes import Window
 
 from .conftest import SIMULATED
@@ -104,23 +104,62 @@ def test_missing_numba_cuda_is_a_backend_error():
     assert "pip install 'lucid_nb[cuda]'" in done.stdout
 
 
-@needs_simulator
+FORK = """
+import os
+import numpy as np
+import lucid_nb.cuda as table
+table.empty((2,), np.dtype("float32"))
+if os.fork():
+    os.wait()
+else:
+    try:
+        table.empty((2,), np.dtype("float32"))
+    except Exception as error:
+        print(type(error).__name__, error, flush=True)
+    os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_fork_after_use_names_fork_and_spawn():
-    import lucid_nb.cuda as table
-    table.empty((2,), np.dtype("float32"))
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            table.empty((2,), np.dtype("float32"))
-        except BaseException as error:
-            os.write(writer, f"{type(error).__name__} {error}".encode())
-        os._exit(0)
-    os.close(writer)
-    os.waitpid(child, 0)
-    text = os.read(reader, 1000).decode()
-    os.close(reader)
-    assert text.startswith("DeviceError") and "fork" in text and "spawn" in text
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.startswith("DeviceError") and "fork" in done.stdout and "spawn" in done.stdout
+
+
+@needs_simulator
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("[2] cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY")])
+def test_out_of_memory_says_what_was_asked(monkeypatch, error):
+    def refuse(*_):
+        raise error
+    monkeypatch.setattr(runtime.cuda, "device_array", refuse)
+    with pytest.raises(DeviceError, match=r"empty: 4000 bytes asked, .* free on the device\. Use"):
+        runtime.allocate(1000, np.dtype("float32"))
+
+
+@needs_simulator
+def test_other_driver_errors_are_not_called_out_of_memory(monkeypatch):
+    def refuse(*_):
+        raise RuntimeError("[999] cuMemAlloc: CUDA_ERROR_UNKNOWN")
+    monkeypatch.setattr(runtime.cuda, "device_array", refuse)
+    with pytest.raises(RuntimeError, match="UNKNOWN"):
+        runtime.allocate(1000, np.dtype("float32"))
+
+
+@pytest.mark.parametrize("text, remedy", [
+    ("Error at driver init: \n\nCUDA driver library cannot be found.\nEnsure that ...\n:", "Install NVIDIA's driver"),
+    ("Error at driver init: \nCall to cuInit results in CUDA_ERROR_NO_DEVICE (100):", "CUDA_VISIBLE_DEVICES"),
+    ("[222] CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "Update NVIDIA's driver"),
+    ("something else", "pip install 'lucid_nb[cuda]'"),
+])
+def test_reason_is_one_line_with_the_remedy(monkeypatch, text, remedy):
+    def refuse():
+        raise RuntimeError(text)
+    monkeypatch.setattr(runtime, "SIMULATED", False)
+    monkeypatch.setattr(runtime._State, "process", None)
+    monkeypatch.setattr(runtime.cuda, "current_context", refuse)
+    reason = runtime.unavailable()
+    assert remedy in reason and "\n" not in reason and "driver init" not in reason
 
 
 @needs_simulator
