@@ -1,7 +1,6 @@
 """The CPU: the table's entries over NumPy arrays."""
 
 import platform
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,10 @@ import numpy as np
 from ..program import Program
 from . import copying, elementwise
 
-# A module and an entry of one name: the entry must be bound after the module, so these are not lazy.
+# Some entries have the name of their module, so they must be bound after it: not lazily. No kernel is compiled here.
+from .conv import conv, conv_input_grad, conv_weight_grad  # noqa: F401
+from .gemm import matmul  # noqa: F401
+from .index import compress, concatenate, gather, nonzero, pad, scatter, scatter_add  # noqa: F401
 from .reduce import arg_reduce, logsumexp, reduce  # noqa: F401
 from .softmax import cross_entropy, cross_entropy_grad, log_softmax, log_softmax_grad, softmax, softmax_grad  # noqa: F401
 
@@ -111,17 +113,3 @@ def conjugate(raw: np.ndarray) -> np.ndarray:
 
 def synchronize() -> None:
     """Nothing is pending."""
-
-
-def __getattr__(entry: str) -> Any:
-    """The entries with kernels of their own; their modules load when first used."""
-    module = _ELSEWHERE.get(entry)
-    if module is None:
-        raise AttributeError(entry)
-    return getattr(__import__(f"{__name__}.{module}", fromlist=[entry]), entry)
-
-
-_ELSEWHERE: dict[str, str] = {entry: module for module, entries in {
-    "index": ("concatenate", "pad", "gather", "scatter", "scatter_add", "compress", "nonzero"),
-    "gemm": ("matmul",),
-    "conv": ("conv", "conv_input_grad", "conv_weight_grad")}.items() for entry in entries}

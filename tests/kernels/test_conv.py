@@ -1,0 +1,228 @@
+"""Convolution and its gradients against SciPy, a naive float64 sum over taps, and what lies around the memory."""
+
+from itertools import product
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import signal
+
+from lucid_nb import config
+from lucid_nb.kernels import memory, threads
+from lucid_nb.kernels.conv import conv, conv_input_grad, conv_weight_grad
+from lucid_nb.shapes import Window
+
+RANDOM = np.random.default_rng(5)
+FLOATS = ["float32", "float64"]
+
+
+def values(shape, dtype=np.float32):
+    return RANDOM.standard_normal(shape).astype(dtype)
+
+
+def tap_pairs(x_shape, w_shape, window):
+    """For each tap: its index, and what of the padded input it reads."""
+    results = window.output_sizes(x_shape[2:], w_shape[2:])
+    for tap in np.ndindex(*w_shape[2:]):
+        yield tap, tuple(slice(at * dilation, at * dilation + (count - 1) * stride + 1, stride)
+                         for at, dilation, count, stride in zip(tap, window.dilation, results, window.stride))
+
+
+def naive(x, w, g, window):
+    """Result and gradients by the definition, in float64 or complex128, a tap at a time."""
+    x, w, g, groups = *(array.astype(np.result_type(array, np.float64)) for array in (x, w, g)), window.groups
+    pairs = [(0, 0), (0, 0), *zip(window.low, window.high)]
+    padded = np.pad(x, pairs).reshape(len(x), groups, -1, *(n + a + b for n, (a, b) in zip(x.shape[2:], pairs[2:])))
+    slopes, padded_slopes = g.reshape(len(g), groups, -1, *g.shape[2:]), np.zeros_like(padded)
+    result, weight_slopes = np.zeros_like(slopes), np.zeros_like(w)
+    filters = w.reshape(groups, -1, *w.shape[1:])
+    for tap, place in tap_pairs(x.shape, w.shape, window):
+        read, weight = padded[:, :, :, *place], filters[:, :, :, *tap]
+        result += np.einsum("ngc...,gfc->ngf...", read, weight)
+        padded_slopes[:, :, :, *place] += np.einsum("ngf...,gfc->ngc...", slopes, weight)
+        axes = "xyz"[:window.ndim]
+        weight_slopes[:, :, *tap] = np.einsum(f"ngc{axes},ngf{axes}->gfc", read, slopes).reshape(w.shape[:2])
+    inner = tuple(slice(low, low + size) for low, size in zip(window.low, x.shape[2:]))
+    return result.reshape(g.shape), padded_slopes.reshape(*x.shape[:2], *padded.shape[3:])[:, :, *inner], weight_slopes
+
+
+def assert_all_near(x, w, window):
+    g = values((len(x), len(w), *window.output_sizes(x.shape[2:], w.shape[2:])), x.dtype)
+    results = conv(x, w, window), conv_input_grad(g, w, window, x.shape), conv_weight_grad(x, g, window, w.shape)
+    sizes = naive(np.abs(x), np.abs(w), np.abs(g), window)
+    for result, exact, size in zip(results, naive(x, w, g, window), sizes):
+        assert result.dtype == x.dtype and result.shape == exact.shape
+        if exact.size:
+            assert np.all(np.abs(result - exact) <= 8 * np.finfo(x.dtype).eps * size)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape,taps", [((9,), (4,)), ((6, 8), (3, 2)), ((4, 5, 6), (2, 3, 2)), ((1200,), (5,)),
+                                        ((3, 700), (2, 3)), ((40, 33), (3, 3))], ids=str)
+def test_conv_is_scipys_correlation(shape, taps, dtype):
+    x, w = values((2, 3, *shape), dtype), values((4, 3, *taps), dtype)
+    result = conv(x, w, Window(*[(value,) * len(taps) for value in (1, 0, 0, 1)]))
+    for image, filter_number in product(range(2), range(4)):
+        pairs = zip(x[image].astype(np.longdouble), w[filter_number].astype(np.longdouble))
+        exact = sum(signal.correlate(channel, taps, "valid", "direct") for channel, taps in pairs)
+        np.testing.assert_allclose(result[image, filter_number], exact, rtol=0, atol=100 * np.finfo(dtype).eps)
+
+
+@st.composite
+def windows(draw):
+    """x shape, w shape and window of a small convolution with at least one result."""
+    ndim = draw(st.integers(1, 3))
+    stride, dilation = (tuple(draw(st.integers(1, 3)) for _ in range(ndim)) for _ in range(2))
+    low, high = (tuple(draw(st.integers(0, 3)) for _ in range(ndim)) for _ in range(2))
+    taps = tuple(draw(st.integers(1, 4)) for _ in range(ndim))
+    sizes = tuple(draw(st.integers(max(1, step * (count - 1) + 1 - a - b), 11))
+                  for step, count, a, b in zip(dilation, taps, low, high))
+    groups = draw(st.integers(1, 3))
+    filters, inputs = draw(st.integers(1, 6)) * groups, draw(st.integers(1, 3))
+    window = Window(stride, low, high, dilation, groups)
+    return (draw(st.integers(1, 3)), inputs * groups, *sizes), (filters, inputs, *taps), window
+
+
+@given(windows())
+def test_conv_and_gradients_of_any_window(case):
+    x_shape, w_shape, window = case
+    assert_all_near(values(x_shape), values(w_shape), window)
+
+
+@pytest.mark.sweep
+@given(windows(), st.sampled_from(FLOATS))
+def test_conv_and_gradients_of_many_windows(case, dtype):
+    x_shape, w_shape, window = case
+    assert_all_near(values(x_shape, dtype), values(w_shape, dtype), window)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("x_shape,w_shape,window", [
+    ((2, 16, 20, 20), (16, 16, 3, 3), Window((1, 1), (1, 1), (1, 1), (1, 1))),
+    ((2, 6, 33, 31), (10, 3, 5, 3), Window((2, 3), (2, 0), (1, 1), (1, 2), 2)),
+    ((2, 8, 70, 70), (8, 1, 3, 3), Window((1, 1), (1, 1), (1, 1), (1, 1), 8)),
+    ((1, 5, 14, 14), (7, 5, 1, 1), Window((2, 2), (0, 0), (0, 0), (1, 1))),
+    ((1, 2, 2000), (5, 2, 9), Window((1,), (4,), (4,), (1,))),
+    ((1, 2, 5, 600), (3, 2, 2, 4), Window((1, 1), (0, 3), (1, 0), (2, 1))),
+    ((2, 3, 6, 12, 12), (4, 3, 3, 3, 3), Window((1, 2, 1), (1, 1, 1), (1, 0, 1), (1, 1, 1)))], ids=str)
+def test_conv_and_gradients_across_tiles(x_shape, w_shape, window, dtype):
+    assert_all_near(values(x_shape, dtype), values(w_shape, dtype), window)
+
+
+def test_conv_of_strided_operands():
+    window, x, w = Window((1, 1), (1, 1), (1, 1), (1, 1)), values((2, 3, 8, 9)), values((4, 3, 3, 3))
+    expected = conv(x, w, window)
+    wide = np.zeros((2, 6, 8, 18), np.float32)
+    wide[:, ::2, :, ::2] = x
+    wide_w = w.transpose(1, 0, 2, 3).copy().transpose(1, 0, 2, 3)
+    np.testing.assert_array_equal(conv(wide[:, ::2, :, ::2], wide_w, window), expected)
+    g = np.broadcast_to(values((1, 4, 1, 1)), expected.shape)
+    for function, first, second, shape in ((conv_input_grad, g, wide_w, x.shape), (conv_weight_grad, x, g, w.shape)):
+        np.testing.assert_array_equal(function(first, second, window, shape),
+                                      function(first.copy(), second.copy(), window, shape))
+
+
+@pytest.mark.parametrize("dtype", ["float16", ml_dtypes.bfloat16], ids=str)
+def test_narrow_floats_accumulate_in_float32(dtype):
+    window = Window((1, 1), (1, 1), (1, 1), (1, 1))
+    x, w, g = values((2, 3, 6, 6), dtype), values((4, 3, 3, 3), dtype), values((2, 4, 6, 6), dtype)
+    x4, w4, g4 = (array.astype(np.float32) for array in (x, w, g))
+    for result, single in ((conv(x, w, window), conv(x4, w4, window)),
+                           (conv_input_grad(g, w, window, x.shape), conv_input_grad(g4, w4, window, x.shape)),
+                           (conv_weight_grad(x, g, window, w.shape), conv_weight_grad(x4, g4, window, w.shape))):
+        np.testing.assert_array_equal(result, single.astype(dtype), strict=True)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "bool", "complex64"])
+def test_conv_of_other_dtypes(dtype):
+    window = Window((2, 1), (1, 0), (0, 1), (1, 2), 2)
+    x, w = (RANDOM.integers(-2, 3, shape).astype(dtype) for shape in ((2, 4, 6, 7), (6, 2, 3, 2)))
+    if dtype == "complex64":
+        x, w = x + 1j * x[::-1], w + 1j * w[::-1]
+        g = values((2, 6, 3, 6)).astype(dtype) * np.complex64(1 + 2j)
+    else:
+        g = np.ones((2, 6, 3, 6), dtype)
+    exact, input_slopes, weight_slopes = naive(x, w, g, window)
+    assert conv(x, w, window).dtype == dtype
+    if dtype == "complex64":
+        np.testing.assert_allclose(conv(x, w, window), exact, rtol=1e-5)
+        np.testing.assert_allclose(conv_input_grad(g, w, window, x.shape), input_slopes, atol=1e-5)
+        np.testing.assert_allclose(conv_weight_grad(x, g, window, w.shape), weight_slopes, atol=1e-5)
+    else:
+        wrapped = exact.astype(np.int64).astype(dtype)
+        np.testing.assert_array_equal(conv(x, w, window), wrapped, strict=True)
+
+
+def test_conv_of_nothing():
+    window = Window((1, 1), (0, 0), (0, 0), (1, 1))
+    x, w = values((0, 3, 5, 5)), values((4, 3, 3, 3))
+    assert conv(x, w, window).shape == (0, 4, 3, 3)
+    slopes = conv_weight_grad(x, values((0, 4, 3, 3)), window, w.shape)
+    np.testing.assert_array_equal(slopes, np.zeros_like(w), strict=True)
+    assert conv_input_grad(values((0, 4, 3, 3)), w, window, x.shape).shape == x.shape
+
+
+def test_infinities_reach_only_the_results_that_read_them():
+    window, x, w = Window((1, 1), (1, 1), (1, 1), (1, 1)), values((1, 1, 5, 6)), np.ones((5, 1, 3, 3), np.float32)
+    x[0, 0, 1, 5] = np.inf
+    reached = np.zeros((5, 6), bool)
+    reached[0:3, 4:6] = True
+    np.testing.assert_array_equal(np.isinf(conv(x, w, window)[0]), np.broadcast_to(reached, (5, 5, 6)))
+    valid = Window((2, 2), (0, 0), (0, 0), (1, 1))
+    x[0, 0, 1, 5], x[0, 0, 0, 0] = 0, np.inf
+    slopes = conv_weight_grad(x, np.ones((1, 1, 2, 2), np.float32), valid, (1, 1, 3, 3))
+    np.testing.assert_array_equal(np.isinf(slopes[0, 0]), np.arange(9).reshape(3, 3) == 0)
+
+
+@pytest.fixture
+def guarded(monkeypatch):
+    """Every array that the kernels are given lies between guards, which must not change."""
+    buffers = []
+
+    def empty(shape, dtype):
+        dtype, count = np.dtype(dtype), int(np.prod(shape))
+        buffer = np.full(count + 2048, 77, dtype)
+        buffers.append((buffer, count))
+        return buffer[1024:1024 + count].reshape(shape)
+
+    monkeypatch.setattr(memory, "empty", empty)
+    yield
+    assert buffers
+    for buffer, count in buffers:
+        assert (buffer[:1024] == 77).all() and (buffer[1024 + count:] == 77).all()
+
+
+@pytest.mark.parametrize("filters", [1, 2, 3, 4, 5, 8, 9])
+@pytest.mark.parametrize("sizes", [(1,), (513,), (3, 3), (23, 23), (2, 511), (2, 3, 4)], ids=str)
+def test_kernels_write_inside_their_arrays(filters, sizes, guarded):
+    ndim = len(sizes)
+    for stride in (1, 2):
+        window = Window((stride,) * ndim, (1,) * ndim, (1,) * ndim, (1,) * ndim)
+        assert_all_near(values((2, 2, *sizes)), values((filters, 2, *(3,) * ndim)), window)
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_conv_gives_the_same_bits_within_any_limit_of_memory(limit, monkeypatch):
+    window, x, w = Window((2, 1), (1, 1), (1, 1), (1, 1)), values((5, 4, 12, 12)), values((6, 4, 3, 3))
+    g = conv(x, w, window)
+    expected = conv_input_grad(g, w, window, x.shape), conv_weight_grad(x, g, window, w.shape)
+    monkeypatch.setitem(vars(config), "conv_view_limit_mb", limit)         # read-only as an attribute
+    np.testing.assert_array_equal(conv(x, w, window), g)
+    np.testing.assert_array_equal(conv_input_grad(g, w, window, x.shape), expected[0])
+    np.testing.assert_array_equal(conv_weight_grad(x, g, window, w.shape), expected[1])
+
+
+def test_conv_gives_the_same_bits_for_any_number_of_threads():
+    window, x, w = Window((1, 1), (1, 1), (1, 1), (1, 1)), values((4, 16, 40, 40)), values((18, 16, 3, 3))
+    found, before = set(), threads.num_threads()
+    try:
+        for number in (1, 2, 3):
+            threads.set_num_threads(number)
+            g = conv(x, w, window)
+            found.add(b"".join(result.tobytes() for result in (
+                g, conv_input_grad(g, w, window, x.shape), conv_weight_grad(x, g, window, w.shape))))
+    finally:
+        threads.set_num_threads(before)
+    assert len(found) == 1
