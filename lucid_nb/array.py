@@ -190,8 +190,11 @@ class Tensor:
     # ------------------------------------------------------------------------------------------------ views
     def view(self, step: Movement) -> "Tensor":
         """One movement step further; of a value, which nothing may write, an array of its own as NumPy's scalars give."""
-        storage = self.share()
-        self.refresh()
+        storage = self.storage
+        if storage is None:
+            storage = self.share()
+        elif storage.generation != self.generation:
+            self.refresh()
         raw, node, root = step.read(self.raw), self.node, self.root
         if node is not None:
             if modes.enabled:
@@ -348,6 +351,7 @@ class Tensor:
     def __repr__(self) -> str:
         facts = [np.array2string(self.to_host(), separator=", ", prefix="tensor(")]
         default = self.dtype in (dtypes.default_dtype(), dtypes.INT64, dtypes.BOOL)
+        facts += [f"shape={self.shape}"] if not self.size and self.ndim != 1 else []
         facts += [] if default else [f"dtype={self.dtype}"]
         facts += [] if self.device == "cpu" else [f"device='{self.device}'"]
         facts += ["requires_grad=True"] if self.requires_grad else []
