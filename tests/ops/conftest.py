@@ -1,0 +1,25 @@
+"""The devices on which an op is tested: all but the CPU where they are installed, CUDA in the simulator's own process."""
+
+import os
+
+import pytest
+
+from lucid_nb import backend
+
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+
+
+@pytest.fixture(params=["cpu", "mlx", pytest.param("cuda", marks=pytest.mark.cuda_simulator)])
+def device(request):
+    """A device by name."""
+    if request.param == "mlx" and not backend.is_usable("mlx"):
+        pytest.skip("needs MLX, which exists for Apple silicon and for Linux")
+    return request.param
+
+
+def pytest_collection_modifyitems(items):
+    """Simulator tests are skipped where Numba was started without it."""
+    skip = pytest.mark.skip(reason="needs NUMBA_ENABLE_CUDASIM=1, chosen before Numba is imported")
+    for item in items:
+        if item.get_closest_marker("cuda_simulator") and not SIMULATED:
+            item.add_marker(skip)
