@@ -96,7 +96,8 @@ def broadcast_strides(array: DeviceArray, shape: Shape) -> Shape:
     return (0,) * lead + tuple(stretched)
 
 
-def collapse(shape: Shape, strides: list[Shape]) -> tuple[Shape, list[Shape]]:
+@lru_cache(maxsize=4096)
+def collapse(shape: Shape, strides: tuple[Shape, ...]) -> tuple[Shape, tuple[Shape, ...]]:
     """Fewest axes that walk the same elements in the same order, for all operands at once."""
     kept = [axis for axis, size in enumerate(shape) if size != 1]
     sizes: list[int] = []
@@ -109,7 +110,7 @@ def collapse(shape: Shape, strides: list[Shape]) -> tuple[Shape, list[Shape]]:
             sizes.append(shape[axis])
             for own, new in zip(strides, steps):
                 new.append(own[axis])
-    return tuple(reversed(sizes)), [tuple(reversed(new)) for new in steps]
+    return tuple(reversed(sizes)), tuple(tuple(reversed(new)) for new in steps)
 
 
 # ---------------------------------------------------------------------------------------------- memory and hosts

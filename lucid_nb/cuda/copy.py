@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import BOOL
 from ..program import Program, Step
 from . import array as geometry
 from . import runtime
@@ -92,7 +93,9 @@ def full(shape: Shape, value: Any, dtype: np.dtype) -> DeviceArray:
     """Every element `value`."""
     result = geometry.empty(shape, dtype)
     if result.size:
-        scalar = np.asarray(value).astype(dtype).astype(compute(dtype))[()]
+        # A bool travels as a byte: launches take numbers.
+        number = np.dtype(np.uint8) if dtype == BOOL else compute(dtype)
+        scalar = np.asarray(value).astype(dtype).astype(number)[()]
         blocks = runtime.grid(runtime.ceil_div(result.size, runtime.THREADS))
         runtime.launch(_fill_kernel(dtype), blocks, runtime.THREADS, result.size, result.memory, scalar)
     return result

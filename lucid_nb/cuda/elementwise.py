@@ -118,7 +118,7 @@ class Kernels:
             places = tuple(FLAT if a.size == count else ONE for a in operands)
             runtime.launch(self._kernel(places), blocks, runtime.THREADS, count, *map(flat, operands))
             return
-        sizes, strides = collapse(shape, [broadcast_strides(a, shape) for a in operands])
+        sizes, strides = collapse(shape, tuple([broadcast_strides(a, shape) for a in operands]))
         arguments: list[Any] = [*sizes[1:]]
         for array, steps in zip(operands, strides):
             arguments += [array.memory, array.offset, *steps]

@@ -73,7 +73,7 @@ def _matmul_kernel(dtype: np.dtype) -> Any:
 def _merge_batches(a: DeviceArray, b: DeviceArray, batch: Shape) -> tuple[DeviceArray, DeviceArray, Shape, list[Shape]]:
     """The operands stretched over `batch`, and the at most two sizes and strides that walk it; else they are copied."""
     a, b = (geometry.broadcast_to(raw, batch + raw.shape[-2:]) for raw in (a, b))
-    sizes, strides = geometry.collapse(batch, [a.strides[:-2], b.strides[:-2]])
+    sizes, strides = geometry.collapse(batch, (a.strides[:-2], b.strides[:-2]))
     if len(sizes) > 2:
         return _merge_batches(copy(a), copy(b), batch)
     lead = (1,) * (2 - len(sizes))

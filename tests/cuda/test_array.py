@@ -90,7 +90,7 @@ def test_dtype_of_the_device_is_its_own_object():
 
 def test_collapse_walks_the_same_elements():
     host = np.lib.stride_tricks.as_strided(np.arange(200), (2, 3, 1, 4, 5), tuple(8 * s for s in (60, 20, 7, 5, 1)))
-    sizes, (strides,) = geometry.collapse(host.shape, [tuple(s // 8 for s in host.strides)])
+    sizes, (strides,) = geometry.collapse(host.shape, (tuple(s // 8 for s in host.strides),))
     assert sizes == (120,) and strides == (1,)
-    sizes, strides = geometry.collapse((2, 3, 4), [(12, 4, 1), (1, 2, 6)])
-    assert sizes == (2, 3, 4) and strides == [(12, 4, 1), (1, 2, 6)]
+    sizes, strides = geometry.collapse((2, 3, 4), ((12, 4, 1), (1, 2, 6)))
+    assert sizes == (2, 3, 4) and strides == ((12, 4, 1), (1, 2, 6))
