@@ -103,8 +103,8 @@ def recorded_one(op: Elementwise, compiled: Compiled, inputs: tuple, edges: tupl
     plan = compiled.plans.get(wanted)
     if plan is None:
         plan = compiled.plans[wanted] = op.plan(edges).for_dtypes()
-    result = Tensor(raw) if raw.shape else fresh(raw)
-    if True in plan.served:
+    result = Tensor(raw) if type(raw) is np.ndarray else fresh(raw)
+    if plan.serves:
         place = (frame.f_code, frame.f_lasti) if tape.PACKAGE not in frame.f_code.co_filename else tape.user_place(frame)
         if plan.kept:
             saved, versions, stamp = save(plan.kept, (*inputs, result))

@@ -76,6 +76,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         served = self.served
+        self.serves = True in served
         whole = self.is_single and self.cotangents == (0,) and "TFT" not in "".join("FT"[s] for s in served)
         self.before = (None,) * (served.index(True) if True in served else 0)    # inputs that come before the served ones
         self.passes_on = whole and self.op is None and not self.kept             # of a sum: every gradient is g itself
@@ -198,7 +199,12 @@ class Elementwise:
             if plan.passes_on:
                 return (g,) * self.arity
             if plan.kernel is not None and not call.records:
-                results = plan.kernel(*node.unpack(), g)
+                stamp = 0
+                for version in node.versions:
+                    stamp += version.count
+                if stamp != node.stamp:
+                    node.raise_stale()
+                results = plan.kernel(*node.saved, g)
                 return (*plan.before, *results) if type(results) is tuple else (*plan.before, results)
         saved = node.unpack()
         if call.records:

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import dtypes, expr
 from .apply import apply, recorded, recorded_one
-from .array import Tensor, fresh, modes
+from .array import Tensor, fresh, modes, ndarray
 from .op import LARGE, Compiled, Elementwise, Facts, Rule, registry
 
 functions: dict[str, Callable] = {}                  # public name -> function
@@ -98,7 +98,7 @@ def unary_function(op: Elementwise) -> Callable:
                 result = compiled.kernel(raw) if raw.size < LARGE else compiled.large(raw)
                 edge = x.node
                 if edge is None or not modes.enabled:
-                    return Tensor(result) if result.shape else fresh(result)
+                    return Tensor(result) if type(result) is ndarray else fresh(result)
                 return recorded_one(op, compiled, (x,), (edge,), True, result, getframe(1))
         return apply(op, (x,))
     return function
@@ -115,13 +115,16 @@ def binary_function(op: Elementwise) -> Callable:
                 if (storage := y.storage) is None or storage.generation == y.generation:
                     a, b = x.raw, y.raw
                     compiled = compiled_for((a.dtype, b.dtype))
-                    if compiled is not None and a.shape == b.shape:      # broadcasting takes the general road
-                        result = compiled.kernel(a, b) if a.size < LARGE else compiled.large(a, b)
-                        left, right = x.node, y.node
-                        if left is right is None or not modes.enabled:
-                            return Tensor(result) if result.shape else fresh(result)
-                        if a.dtype != b.dtype:
-                            return recorded(op, (x, y), (left, right), result, None)
+                    left, right = x.node, y.node
+                    is_plain = left is right is None or not modes.enabled
+                    # Broadcasting and, where sizes are equal but shapes are not, recording take the general road.
+                    if compiled is not None and (size := a.size) == b.size and (is_plain or a.shape == b.shape):
+                        try:
+                            result = compiled.kernel(a, b) if size < LARGE else compiled.large(a, b)
+                        except ValueError:                 # shapes: the general road says what is wrong with them
+                            return apply(op, (x, y))
+                        if is_plain:
+                            return Tensor(result) if type(result) is ndarray else fresh(result)
                         wanted = (left is not None, right is not None)
                         return recorded_one(op, compiled, (x, y), (left, right), wanted, result, getframe(1))
             elif type(y) in WEAK:
@@ -153,7 +156,7 @@ def scalar_function(op: Elementwise) -> Callable:
         result = run(constant.raw, raw) if is_first else run(raw, constant.raw)
         edge = x.node
         if edge is None or not modes.enabled:
-            return Tensor(result) if result.shape else fresh(result)
+            return Tensor(result) if type(result) is ndarray else fresh(result)
         if x.dtype != constant.dtype:                  # an integer tensor has no edge, so this promoted a float
             inputs, edges = ((constant, x), (None, edge)) if is_first else ((x, constant), (edge, None))
             return recorded(op, inputs, edges, result, None)

@@ -82,7 +82,7 @@ class Movement(Protocol):
     def embed(self, shape: tuple[int, ...], g: Raw) -> Raw: ...
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)       # not frozen: a view is made in no time
 class Slice:
     """Basic indexing, by integers, slices, None and an ellipsis. The ellipsis keeps an all-integer index a view."""
 
@@ -90,6 +90,8 @@ class Slice:
 
     def read(self, raw: Raw) -> Raw:
         """The indexed view."""
+        if type(raw) is np.ndarray and len(self.index) < raw.ndim:       # integers only would give a scalar
+            return raw[self.index]
         return backend.of(raw).slice(raw, self.index)
 
     def write(self, raw: Raw, value: Raw) -> Raw:
@@ -111,7 +113,7 @@ class Slice:
         return zeros
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)       # not frozen: a view is made in no time
 class Permute:
     """Axes reordered."""
 
@@ -130,7 +132,7 @@ class Permute:
         return backend.of(g).permute(g, inverse_permutation(self.axes))
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)       # not frozen: a view is made in no time
 class Reshape:
     """Another shape of the same elements, where strides allow it."""
 
@@ -149,7 +151,7 @@ class Reshape:
         return backend.of(g).reshape(g, shape)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)       # not frozen: a view is made in no time
 class Broadcast:
     """A larger shape that holds each element many times. It is read-only, so it has no `write`."""
 

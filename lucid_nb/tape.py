@@ -13,7 +13,7 @@ from . import backend
 from .errors import GradError
 
 PACKAGE = os.path.dirname(__file__) + os.sep
-next_sequence = itertools.count().__next__
+next_sequence = itertools.count(0, -1).__next__      # falling, so that a heap gives the latest first
 Place = tuple[CodeType, int]
 
 
@@ -177,33 +177,30 @@ def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool) -> 
     leaves: dict[Any, Any] = {}
     pending: dict[Any, Any] = {}         # what has arrived at a node; for one with several results, a dict
     heap: list[tuple[int, Any]] = []
-
-    def arrive(target: Any, g: Any) -> None:
-        arrived = leaves if type(target) is Leaf else pending
-        before = arrived.get(target)
-        if before is not None:
-            arrived[target] = accumulate(call, before, g)
-        else:
-            arrived[target] = g
-            if arrived is pending:
-                heappush(heap, (-target.sequence, target))
-
-    for node, g in roots:
-        arrive(node, g)
-    while heap:
+    gradients, targets = zip(*[(g, node) for node, g in roots])
+    while True:
+        for g, target in zip(gradients, targets):
+            if target is None or g is None:
+                continue
+            arrived = leaves if type(target) is Leaf else pending
+            before = arrived.get(target)
+            if before is not None:
+                arrived[target] = accumulate(call, before, g)
+            else:
+                arrived[target] = g
+                if arrived is pending:
+                    heappush(heap, (target.sequence, target))
+        if not heap:
+            return leaves
         node = heappop(heap)[1]
         g = pending.pop(node)
         if node.watch is not None:
             g = call.watched(node.watch, g)
         if type(node) is Port:
-            arrive(node.node, {node.index: g})
+            gradients, targets = ({node.index: g},), (node.node,)
             continue
         if node.saved is None:
             node.raise_stale()
-        gradients = node.op.pullback(node, g, call)
+        gradients, targets = node.op.pullback(node, g, call), node.edges
         if not retain_graph:
-            node.release()
-        for g, target in zip(gradients, node.edges):
-            if target is not None and g is not None:
-                arrive(target, g)
-    return leaves
+            node.saved, node.versions = None, ()

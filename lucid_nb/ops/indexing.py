@@ -198,7 +198,7 @@ def _merged(arrays: list[np.ndarray], sizes: list[int]) -> np.ndarray:
 def getitem(self: Tensor, index: Any) -> Tensor:
     """NumPy's indexing. Basic indices give views; integers only, a value; arrays and masks, a copy."""
     parts = index if type(index) is tuple else (index,)
-    if not is_basic(parts):
+    if type(index) is not slice and not is_basic(parts):
         parts = tuple(plain(part) for part in parts)
         if not is_basic(parts):
             return _read_advanced(self, parts)
