@@ -358,6 +358,8 @@ class Tensor:
         return f"tensor({', '.join(facts)})"
 
     def __format__(self, spec: str) -> str:
+        if self.ndim and spec:
+            raise DTypeError(f"format: {spec!r} for {self.size} elements, shape {self.shape}. Index one first.")
         return format(str(self) if self.ndim else self.to_host()[()], spec)
 
     def __hash__(self) -> int:
