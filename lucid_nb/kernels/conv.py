@@ -61,7 +61,8 @@ def conv_input_grad(g: np.ndarray, w: np.ndarray, window: Window, x_shape: Shape
         remainders = map(_remainders, sizes, taps, _triple(g.shape[2:], 1), *_geometry(window))
         for parts in product(*remainders):
             axes, chosen, places = zip(*parts)
-            used = contiguous(weights[:, :, :, *np.ix_(*chosen)]).reshape(x_shape[1], -1)
+            index: tuple[Any, ...] = (..., *np.ix_(*chosen))
+            used = contiguous(weights[index]).reshape(x_shape[1], -1)
             _correlate(Planes(axes), _five(g), used, result[..., *places], groups)
     return result.reshape(x_shape)
 

@@ -15,7 +15,7 @@ from math import prod
 from pathlib import Path
 
 import numpy as np
-from numpy._core import _multiarray_umath
+from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 from . import memory
 from .copying import contiguous

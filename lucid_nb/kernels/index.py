@@ -21,7 +21,7 @@ def concatenate(raws: Sequence[np.ndarray], axis: int) -> np.ndarray:
 def pad(raw: np.ndarray, pairs: Sequence[tuple[int, int]], value: Any) -> np.ndarray:
     """`value` before and after each axis, as many as the pair of the axis says."""
     result = memory.empty(tuple(low + size + high for size, (low, high) in zip(raw.shape, pairs)), raw.dtype)
-    middle = [slice(low, low + size) for size, (low, _) in zip(raw.shape, pairs)]
+    middle: list[Any] = [slice(low, low + size) for size, (low, _) in zip(raw.shape, pairs)]
     for axis, inner in enumerate(middle):
         result[(*middle[:axis], slice(0, inner.start), ...)] = value
         result[(*middle[:axis], slice(inner.stop, None), ...)] = value

@@ -72,12 +72,10 @@ def layout_of(shape: Shape, strides: Shape, itemsize: int, axes: Shape) -> Layou
     """The layout of an array of at least one element for a reduction over `axes`."""
     order = tuple(sorted(range(len(shape)), key=lambda axis: -abs(strides[axis])))
     groups = _groups(shape, strides, itemsize, axes, order)
-    copies = groups is None
-    if copies:
-        steps = dict(zip(order, np.cumprod([1, *(shape[axis] for axis in order[:0:-1])])[::-1].tolist()))
-        contiguous_strides = tuple(steps[axis] * itemsize for axis in range(len(shape)))
-        groups = _groups(shape, contiguous_strides, itemsize, axes, order)
-    return Layout(order, copies, tuple(_stages(groups)))
+    if groups is None:
+        copied = _merged([(shape[axis], axis in axes) for axis in order if shape[axis] > 1])
+        return Layout(order, True, tuple(_stages(copied)))
+    return Layout(order, False, tuple(_stages(groups)))
 
 
 def _groups(shape: Shape, strides: Shape, itemsize: int, axes: Shape, order: Shape) -> list[Group] | None:

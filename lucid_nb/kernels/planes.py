@@ -56,7 +56,7 @@ class Axis:
 class Planes:
     """Three axes dealt out to planes."""
 
-    axes: tuple[Axis, Axis, Axis]
+    axes: tuple[Axis, ...]
 
     @cached_property
     def whole(self) -> bool:
