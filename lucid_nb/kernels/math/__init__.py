@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-FAMILIES = ("rounding", "exponential", "logarithm", "circular", "error")
+FAMILIES = ("rounding", "exponential", "logarithm", "circular", "error", "power")
 _SUFFIXES = frozenset(f"{kind}{bits}" for kind in ("float", "int", "uint", "complex") for bits in (8, 16, 32, 64, 128))
 
 

@@ -8,7 +8,7 @@ from numba import njit
 
 from ..intrinsics import bits, float64_from, multiply_add
 
-f4, i4, i8, u8 = np.float32, np.int32, np.int64, np.uint64
+f4, f8, i4, i8, u8 = np.float32, np.float64, np.int32, np.int64, np.uint64
 scalar = njit(fastmath={"contract"}, error_model="numpy", forceinline=True)
 exact = njit(error_model="numpy", forceinline=True)
 LOG2E = 1.4426950408889634
@@ -35,6 +35,17 @@ def quick_two_sum(a, b):
     """a + b and its rounding error where |a| >= |b| or a == 0 (Dekker)."""
     s = a + b
     return s, b - (s - a)
+
+
+@exact
+def quotient_parts(p, p_rest, d, d_rest, inverse):
+    """(p + p_rest) / (d + d_rest) as a sum of two, from a rough 1 / d.
+
+    Where the CPU has no fused multiply-add the residual is lost, and with it 1 ULP at most.
+    """
+    v = p * inverse
+    residual = multiply_add(-v, d, p) + (p_rest - v * d_rest)
+    return v, residual * inverse
 
 
 @exact

@@ -3,11 +3,10 @@
 For a >= 0, Phi(-a) = exp(-a**2 / 2) P(q) / (a + 1.25), q = (a - k) / (a + k). P is a minimax polynomial (Remez, 50
 digits) over all a where the result is not zero. It is nearly constant, so that rounding in its steps hardly counts;
 a**2 enters the exponential in two parts, since its rounding alone would cost a**2 ULP; what the other roundings lose is
-carried along and added at the end. Where the CPU has no fused multiply-add the residual of the quotient is lost, 1 ULP
-at most.
+carried along and added at the end.
 """
 from ..intrinsics import copysign, fabs, multiply_add
-from .common import constants, exact, f4, quick_two_sum, scalar, two_sum
+from .common import constants, exact, f4, quick_two_sum, quotient_parts, scalar, two_sum
 from .exponential import (
     expm1_parts_float32,
     expm1_parts_float64,
@@ -60,22 +59,15 @@ def _slope_float64(q):
 
 
 @exact
-def _combined(p, p_rest, d, d_rest, inverse, s):
-    """(p + p_rest) / (d + d_rest) * (1 + s) from a rough 1 / d."""
-    v = p * inverse
-    residual = multiply_add(-v, d, p) + (p_rest - v * d_rest)
-    return v + multiply_add(residual, inverse, v * s)
-
-
-@exact
 def _tail_float32(a, a_rest, s):
-    """exp(a**2 / 2) Phi(-a) (1 + s), for the argument a + a_rest."""
+    """exp(a**2 / 2) Phi(-a) (1 + s) as a sum of two, for the argument a + a_rest."""
     d, d_rest = two_sum(a, f4(1.25))
     k = a + K4
     both = f4(1) / (d * k)
     q = (a - K4) * (d * both)
     p, p_rest = quick_two_sum(P4[10], q * _slope_float32(q))
-    return _combined(p, p_rest, d, d_rest + a_rest, k * both, s)
+    v, rest = quotient_parts(p, p_rest, d, d_rest + a_rest, k * both)
+    return v, multiply_add(v, s, rest)
 
 
 @exact
@@ -85,7 +77,8 @@ def _tail_float64(a, a_rest, s):
     both = 1.0 / (d * k)
     q = (a - K8) * (d * both)
     p, p_rest = quick_two_sum(P8[22], q * _slope_float64(q))
-    return _combined(p, p_rest, d, d_rest + a_rest, k * both, s)
+    v, rest = quotient_parts(p, p_rest, d, d_rest + a_rest, k * both)
+    return v, multiply_add(v, s, rest)
 
 
 @exact
@@ -96,7 +89,8 @@ def erfc_float32(x):
     s, word = expm1_parts_float32(-high, -low)
     a = t * ROOT_TWO4
     a_rest = multiply_add(t, ROOT_TWO4, -a) + t * ROOT_TWO_REST4
-    tail = scaled_float32(f4(2) * _tail_float32(a, a_rest, s), word)
+    v, rest = _tail_float32(a, a_rest, s)
+    tail = scaled_float32(f4(2) * (v + rest), word)
     return f4(2) - tail if x < f4(0) else tail
 
 
@@ -107,7 +101,8 @@ def erfc_float64(x):
     s, word = expm1_parts_float64(-high, -low)
     a = t * ROOT_TWO8
     a_rest = multiply_add(t, ROOT_TWO8, -a) + t * ROOT_TWO_REST8
-    tail = scaled_float64(2.0 * _tail_float64(a, a_rest, s), word)
+    v, rest = _tail_float64(a, a_rest, s)
+    tail = scaled_float64(2.0 * (v + rest), word)
     return 2.0 - tail if x < 0.0 else tail
 
 
@@ -141,47 +136,47 @@ def erf_float64(x):
     return copysign(near * t + t if t <= 1.0 else far, x)
 
 
-@scalar
+@exact
 def _lower_tail_float32(a):
-    """Phi(-a) before scaling, a >= 0, and the word to scale with."""
-    a = f4(14.7) if a > f4(14.7) else a
+    """Phi(-a) before scaling, a >= 0, as a sum of two, and the word to scale with."""
     high, low = square_parts_float32(a)
     s, word = expm1_parts_float32(f4(-0.5) * high, f4(-0.5) * low)
-    return _tail_float32(a, f4(0), s), word
+    v, rest = _tail_float32(a, f4(0), s)
+    return v, rest, word
 
 
-@scalar
+@exact
 def _lower_tail_float64(a):
-    a = 38.9 if a > 38.9 else a
     high, low = square_parts_float64(a)
     s, word = expm1_parts_float64(-0.5 * high, -0.5 * low)
-    return _tail_float64(a, 0.0, s), word
+    v, rest = _tail_float64(a, 0.0, s)
+    return v, rest, word
 
 
-@scalar
+@exact
 def normal_cdf_float32(x):
-    tail, word = _lower_tail_float32(fabs(x))
-    tail = scaled_float32(tail, word)
+    v, rest, word = _lower_tail_float32(f4(14.7) if fabs(x) > f4(14.7) else fabs(x))
+    tail = scaled_float32(v + rest, word)
     return tail if x < f4(0) else f4(1) - tail
 
 
-@scalar
+@exact
 def normal_cdf_float64(x):
-    tail, word = _lower_tail_float64(fabs(x))
-    tail = scaled_float64(tail, word)
+    v, rest, word = _lower_tail_float64(38.9 if fabs(x) > 38.9 else fabs(x))
+    tail = scaled_float64(v + rest, word)
     return tail if x < 0.0 else 1.0 - tail
 
 
-@scalar
+@exact
 def gelu_float32(x):
     """x Phi(x) = max(x, 0) - |x| Phi(-|x|); the product comes before the scaling, where it would round twice."""
     a = f4(14.7) if fabs(x) > f4(14.7) else fabs(x)
-    tail, word = _lower_tail_float32(a)
-    return (f4(-0.0) if x < f4(0) else x) - scaled_float32(a * tail, word)
+    v, rest, word = _lower_tail_float32(a)
+    return (f4(-0.0) if x < f4(0) else x) - scaled_float32(multiply_add(a, v, a * rest), word)
 
 
-@scalar
+@exact
 def gelu_float64(x):
     a = 38.9 if fabs(x) > 38.9 else fabs(x)
-    tail, word = _lower_tail_float64(a)
-    return (-0.0 if x < 0.0 else x) - scaled_float64(a * tail, word)
+    v, rest, word = _lower_tail_float64(a)
+    return (-0.0 if x < 0.0 else x) - scaled_float64(multiply_add(a, v, a * rest), word)

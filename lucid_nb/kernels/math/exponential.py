@@ -5,7 +5,22 @@ bits; with the bias of the exponent field added too, one shift makes 2**n of it.
 digits.
 """
 from ..intrinsics import bits, copysign, fabs, float32_from, float64_from
-from .common import HIGH_HALF, LN2_HIGH4, LN2_HIGH8, LN2_LOW4, LN2_LOW8, LOG2E, constants, f4, i4, i8, scalar
+from .common import (
+    HIGH_HALF,
+    LN2_HIGH4,
+    LN2_HIGH8,
+    LN2_LOW4,
+    LN2_LOW8,
+    LOG2E,
+    constants,
+    exact,
+    f4,
+    i4,
+    i8,
+    quick_two_sum,
+    quotient_parts,
+    scalar,
+)
 
 E4 = constants(f4, "1.99076379953002347e-4 1.39486406371532691e-3 8.33328593148304724e-3 4.16662398591144943e-2 "
                    "0.166666667566709079 0.500000008104316737")
@@ -146,32 +161,50 @@ def expm1_float64(x):
     return x if fabs(x) < 1.1102230246251565e-16 else result
 
 
+@exact
+def _tanh_quotient(one, power, p):
+    """(1 - e) / (1 + e) with e = power (1 + p), power <= 1; what rounding both sums lost is carried along."""
+    part = power * p
+    low, low_rest = quick_two_sum(one, -power)
+    n, n_rest = quick_two_sum(low, -part)
+    high, high_rest = quick_two_sum(one, power)
+    d, d_rest = quick_two_sum(high, part)
+    v, rest = quotient_parts(n, n_rest + low_rest, d, d_rest + high_rest, one / d)
+    return v + rest
+
+
 @scalar
 def tanh_float32(x):
-    """tanh |x| = e / (e + 2) with e = expm1(2 |x|): one division."""
-    twice = fabs(x) + fabs(x)
-    e = _expm1_unclamped_float32(f4(20.0) if twice > f4(20.0) else twice)
-    return x if fabs(x) < f4(2.4414062e-4) else copysign(e / (e + f4(2)), x)
+    """From e = exp(-2 |x|), with one division."""
+    t = f4(-2) * fabs(x)
+    p, word = expm1_parts_float32(f4(-20.0) if t < f4(-20.0) else t, f4(0))
+    return copysign(_tanh_quotient(f4(1), power_of_two_float32(i4(word - i4(127))), p), x)
 
 
 @scalar
 def tanh_float64(x):
-    twice = fabs(x) + fabs(x)
-    e = _expm1_unclamped_float64(40.0 if twice > 40.0 else twice)
-    return x if fabs(x) < 7.450580596923828e-9 else copysign(e / (e + 2.0), x)
+    t = -2.0 * fabs(x)
+    p, word = expm1_parts_float64(-40.0 if t < -40.0 else t, 0.0)
+    return copysign(_tanh_quotient(1.0, power_of_two_float64(word - i8(1023)), p), x)
 
 
 @scalar
 def tanh_slope_float32(x):
-    """1 - tanh(x)**2 = 4 e / (1 + e)**2 with e = exp(-2 |x|), which keeps both tails."""
-    e = exp_float32(f4(-2) * fabs(x))
-    return f4(4) * e / (e * (e + f4(2)) + f4(1))
+    """1 - tanh(x)**2 = 4 e / (1 + e)**2 with e = exp(-2 |x|), which keeps both tails; 4 e is scaled once."""
+    t = f4(-2) * fabs(x)
+    word, r = _reduced_float32(f4(-106.0) if t < f4(-106.0) else t, TWICE4)
+    four = scaled_float32((_quadratic_rest_float32(r) * r + f4(1)) * r + f4(1), i4(word + i4(2)))
+    e = f4(0.25) * four
+    return four / (e * (e + f4(2)) + f4(1))
 
 
 @scalar
 def tanh_slope_float64(x):
-    e = exp_float64(-2.0 * fabs(x))
-    return 4.0 * e / (e * (e + 2.0) + 1.0)
+    t = -2.0 * fabs(x)
+    word, r = _reduced_float64(-748.0 if t < -748.0 else t, TWICE8)
+    four = scaled_float64((_quadratic_rest_float64(r) * r + 1.0) * r + 1.0, word + i8(2))
+    e = 0.25 * four
+    return four / (e * (e + 2.0) + 1.0)
 
 
 @scalar

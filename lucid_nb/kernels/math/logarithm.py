@@ -39,14 +39,14 @@ def log_sum_float64(f, k):
 
 
 @scalar
-def _split_float32(x):
+def split_float32(x):
     """f, k of a normal x."""
     word = i4(bits(x) - ROOT_HALF4)
     return float32_from(i4((word & i4(0x007FFFFF)) + ROOT_HALF4)) - f4(1), i4(word >> i4(23))
 
 
 @scalar
-def _split_float64(x):
+def split_float64(x):
     word = bits(x) - ROOT_HALF8
     return float64_from((word & i8(0x000FFFFFFFFFFFFF)) + ROOT_HALF8) - 1.0, word >> i8(52)
 
@@ -55,7 +55,7 @@ def _split_float64(x):
 def log_float32(x):
     """Subnormals are scaled first."""
     small = x < f4(1.17549435e-38)
-    f, k = _split_float32(x * f4(8388608.0) if small else x)
+    f, k = split_float32(x * f4(8388608.0) if small else x)
     r = log_sum_float32(f, f4(k) - (f4(23) if small else f4(0)))
     r = r if x < f4(np.inf) else x
     r = f4(np.nan) if x < f4(0) else r
@@ -65,7 +65,7 @@ def log_float32(x):
 @scalar
 def log_float64(x):
     small = x < 2.2250738585072014e-308
-    f, k = _split_float64(x * 18014398509481984.0 if small else x)
+    f, k = split_float64(x * 18014398509481984.0 if small else x)
     r = log_sum_float64(f, float(k) - (54.0 if small else 0.0))
     r = r if x < np.inf else x
     r = np.nan if x < 0.0 else r
@@ -75,7 +75,7 @@ def log_float64(x):
 @scalar
 def log1p_float32(x):
     """k from 1 + x rounded, f from x itself: f = x / 2**k + (1 / 2**k - 1), in quarters so that no scale underflows."""
-    _, k = _split_float32(f4(1) + x)
+    _, k = split_float32(f4(1) + x)
     scale = float32_from(i4((i4(129) - k) << i4(23)))
     f = (f4(0.25) * x) * scale + (f4(0.25) * scale - f4(1))
     r = log_sum_float32(f, f4(k))
@@ -87,7 +87,7 @@ def log1p_float32(x):
 
 @scalar
 def log1p_float64(x):
-    _, k = _split_float64(1.0 + x)
+    _, k = split_float64(1.0 + x)
     scale = float64_from((i8(1025) - k) << i8(52))
     f = (0.25 * x) * scale + (0.25 * scale - 1.0)
     r = log_sum_float64(f, float(k))
