@@ -131,16 +131,17 @@ def extreme_step(kind: str, stage: Stage, source: np.dtype, dtype: np.dtype, sha
 
 def arg_reduce(kind: str, raw: np.ndarray, axis: int, keepdims: bool) -> np.ndarray:
     """The place of the first maximum or minimum along an axis, int64; the first NaN where there is one."""
-    if narrow(raw.dtype):
-        raw = raw.astype(np.float32)
-    if raw.dtype in FLOATS and raw.size:
-        return _arg_reduction(kind, raw.shape, raw.strides, raw.dtype, axis, keepdims)(raw)
-    return np.asarray((np.argmax if kind == "max" else np.argmin)(raw, axis=axis, keepdims=keepdims), np.int64)
+    return _arg_reduction(kind, raw.shape, raw.strides, raw.dtype, axis, keepdims)(raw)
 
 
 @lru_cache(4096)
 def _arg_reduction(kind: str, shape: Shape, strides: Shape, source: np.dtype, axis: int, keepdims: bool) -> Step:
     """The function that finds places in arrays of this layout."""
+    if narrow(source):
+        return lambda raw: arg_reduce(kind, raw.astype(SINGLE), axis, keepdims)
+    if source not in FLOATS or 0 in shape:
+        by_numpy = np.argmax if kind == "max" else np.argmin
+        return lambda raw: np.asarray(by_numpy(raw, axis=axis, keepdims=keepdims), np.int64)
     layout = layout_of(shape, strides, source.itemsize, (axis,))
     if not layout.stages:
         return lambda raw: np.zeros(reduced_shape(shape, (axis,), keepdims), np.int64)
@@ -159,14 +160,14 @@ def _arg_step(flip: int, stage: Stage, source: np.dtype, dtype: np.dtype, shape:
 
 def logsumexp(raw: np.ndarray, axes: Shape, keepdims: bool) -> np.ndarray:
     """log(sum(exp(x))) over axes; -inf where all elements are, NaN where one is, inf where one is."""
-    if narrow(raw.dtype):
-        return logsumexp(raw.astype(np.float32), axes, keepdims).astype(raw.dtype)
     return _logsumexp(raw.shape, raw.strides, raw.dtype, axes, keepdims)(raw)
 
 
 @lru_cache(4096)
 def _logsumexp(shape: Shape, strides: Shape, dtype: np.dtype, axes: Shape, keepdims: bool) -> Step:
     """The function for arrays of this layout: one stage as it is, more by reduced axes moved to the end."""
+    if narrow(dtype):
+        return lambda raw: logsumexp(raw.astype(SINGLE), axes, keepdims).astype(dtype)
     if 0 in shape:
         return lambda raw: np.full(reduced_shape(shape, axes, keepdims), -np.inf, dtype)
     layout = layout_of(shape, strides, dtype.itemsize, axes)

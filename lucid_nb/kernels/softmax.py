@@ -3,6 +3,7 @@
 Exponentials are the vocabulary's, sums of them are totalled in float64. float16 and bfloat16 compute in float32.
 """
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -15,43 +16,34 @@ from .steps import EXP, INDEX, SINGLE, Step, kernel_of, kernel_step, narrow, pan
 
 def softmax(raw: np.ndarray, axis: int) -> np.ndarray:
     """exp(x) / sum(exp(x)) along an axis; zeros where all elements are -inf."""
-    return _mapping("softmax", raw, axis)
+    return _plan("softmax", raw.shape, raw.strides, raw.dtype, axis)(raw)
 
 
 def log_softmax(raw: np.ndarray, axis: int) -> np.ndarray:
     """x - log(sum(exp(x))) along an axis; -inf where all elements are."""
-    return _mapping("log_softmax", raw, axis)
+    return _plan("log_softmax", raw.shape, raw.strides, raw.dtype, axis)(raw)
 
 
 def softmax_grad(y: np.ndarray, g: np.ndarray, axis: int) -> np.ndarray:
     """The gradient y * (g - sum(g * y)) of softmax with result y."""
-    return _gradient("softmax_grad", y, g, axis)
+    return _gradient_plan("softmax_grad", y.shape, y.dtype, axis)(contiguous(y), contiguous(g))
 
 
 def log_softmax_grad(y: np.ndarray, g: np.ndarray, axis: int) -> np.ndarray:
     """The gradient g - exp(y) * sum(g) of log_softmax with result y."""
-    return _gradient("log_softmax_grad", y, g, axis)
-
-
-def _mapping(kind: str, raw: np.ndarray, axis: int) -> np.ndarray:
-    if narrow(raw.dtype):
-        return _mapping(kind, raw.astype(SINGLE), axis).astype(raw.dtype)
-    return _plan(kind, raw.shape, raw.strides, raw.dtype, axis)(raw)
-
-
-def _gradient(kind: str, y: np.ndarray, g: np.ndarray, axis: int) -> np.ndarray:
-    if narrow(y.dtype):
-        return _gradient(kind, y.astype(SINGLE), g.astype(SINGLE), axis).astype(y.dtype)
-    return _gradient_plan(kind, y.shape, y.dtype, axis)(contiguous(y), contiguous(g))
+    return _gradient_plan("log_softmax_grad", y.shape, y.dtype, axis)(contiguous(y), contiguous(g))
 
 
 @lru_cache(4096)
 def _plan(kind: str, shape: Shape, strides: Shape, dtype: np.dtype, axis: int) -> Step:
     """The function for arrays of this layout."""
+    if narrow(dtype):
+        entry = softmax if kind == "softmax" else log_softmax
+        return lambda raw: entry(raw.astype(SINGLE), axis).astype(dtype)
     if 0 in shape:
         return lambda raw: memory.empty(shape, dtype)
     layout = layout_of(shape, strides, dtype.itemsize, (axis,))
-    stage = layout.stages[0] if layout.stages else Stage(int(np.prod(shape)), 1, 1, 1, 0, False)
+    stage = layout.stages[0] if layout.stages else Stage(prod(shape), 1, 1, 1, 0, False)
     ordered = shape if layout.plain else tuple(shape[axis] for axis in layout.order)
     step = _step(kind, stage, ordered, dtype)
     return step if layout.plain else lambda raw: layout.restore(step(layout.source(raw)))
@@ -72,10 +64,13 @@ def _step(kind: str, stage: Stage, shape: Shape, dtype: np.dtype) -> Step:
 @lru_cache(4096)
 def _gradient_plan(kind: str, shape: Shape, dtype: np.dtype, axis: int) -> Step:
     """The function for contiguous arrays of this shape."""
+    if narrow(dtype):
+        wide = _gradient_plan(kind, shape, SINGLE, axis)
+        return lambda y, g: wide(y.astype(SINGLE), g.astype(SINGLE)).astype(dtype)
     if 0 in shape:
         return lambda y, g: memory.empty(shape, dtype)
     rows = shape[axis]
-    outer, cols = int(np.prod(shape[:axis])), int(np.prod(shape[axis + 1:]))
+    outer, cols = prod(shape[:axis]), prod(shape[axis + 1:])
     if cols == 1:
         kernel = kernel_of(f"softmax_rows:{kind}_rows", (dtype,) * 3, 1)
         return kernel_step(kernel, shape, dtype, outer, rows * EXP, rows)

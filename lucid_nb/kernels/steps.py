@@ -51,17 +51,24 @@ def kernel_step(kernel: RangeKernel, shape: Shape, dtype: np.dtype, count: int, 
     serial = count <= least
     function: Callable[[bytes, int, int], None] | None = None
 
-    def step(*raws: np.ndarray) -> np.ndarray:
+    def call(table: bytes) -> None:
         nonlocal function
-        result = new(shape, dtype)
-        table = pack(*map(address_of, raws), address_of(result)) + tail
         if serial:
             function = function or range_function(kernel.address)
             function(table, 0, count)
         else:
             threads.run(kernel.address, table, count, least)
+
+    def step(raw: np.ndarray) -> np.ndarray:
+        result = new(shape, dtype)
+        call(pack(address_of(raw), address_of(result)) + tail)
         return result
-    return step
+
+    def step_of_many(*raws: np.ndarray) -> np.ndarray:
+        result = new(shape, dtype)
+        call(pack(*map(address_of, raws), address_of(result)) + tail)
+        return result
+    return step if inputs == 1 else step_of_many
 
 
 def narrow(dtype: np.dtype) -> bool:
