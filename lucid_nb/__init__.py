@@ -51,6 +51,7 @@ from .errors import (
 from .register import functions as _functions
 from .tape import grad_mode as _grad_mode
 from .tape import modes as _modes
+from .tape import set_grad_enabled
 
 __version__ = "0.1.0"
 globals().update(_functions)
@@ -70,9 +71,6 @@ class enable_grad(_grad_mode):
 
     def __init__(self) -> None:
         super().__init__(True)
-
-
-set_grad_enabled = _grad_mode
 
 
 def is_grad_enabled() -> bool:

@@ -10,10 +10,12 @@ import numpy as np
 from . import backend, dtypes, tape
 from .array import Leaf, Node, Tensor, fresh, modes
 from .errors import DeviceError, DTypeError, GradError, ShapeError
-from .op import RESULT, Compiled, Elementwise, Primitive, constant, registry
+from .op import LARGE, RESULT, Compiled, Elementwise, Primitive, constant, registry
 from .storage import Broadcast, Movement, Permute, Version
+from .tape import next_sequence, place_of
 
 Params = Mapping[str, Any] | None
+new = object.__new__
 
 
 # ------------------------------------------------------------------------------------------------ operands
@@ -90,46 +92,63 @@ def apply(op: Elementwise | Primitive, values: Sequence[Any], params: Params = N
         tensors = [x if isinstance(x, Tensor) else as_operand(op.name, x, backend.default_device()) for x in tensors]
         raws = [x.raw for x in tensors]
     result = op.run(raws, params)
-    if modes.enabled:
+    if tape.is_recording():
         edges = tuple([x.node for x in tensors])
         if edges.count(None) != len(edges):
             return recorded(op, tensors, edges, result, params)
     return tuple([fresh(r) for r in result]) if type(result) is tuple else fresh(result)
 
 
-def recorded_one(op: Elementwise, compiled: Compiled, inputs: tuple, edges: tuple, wanted: Any, raw: Any,
+def recorded_one(op: Elementwise, compiled: Compiled, inputs: tuple, edges: tuple, wanted: int, raw: Any,
                  frame: FrameType) -> Tensor:
-    """`recorded` for the common case: one result, of the inputs' shape. `frame` is the caller's, for error texts."""
-    plan = compiled.plans.get(wanted)
+    """`recorded` for the common case: one result, of the inputs' shape. `frame` is the caller's, for error texts.
+
+    `wanted`: bit i says that input i has an edge. The constructors of Tensor and Node are written out: this is the cost
+    of a small op.
+    """
+    if type(raw) is not np.ndarray:
+        return recorded(op, inputs, edges, raw, None)
+    plan = compiled.plans[wanted]
     if plan is None:
         plan = compiled.plans[wanted] = op.plan(edges).for_dtypes()
-    result = Tensor(raw) if type(raw) is np.ndarray else fresh(raw)
-    if plan.serves:
-        place = (frame.f_code, frame.f_lasti) if tape.PACKAGE not in frame.f_code.co_filename else tape.user_place(frame)
-        if plan.kept:
-            saved, versions, stamp = save(plan.kept, (*inputs, result))
-            result.node = Node(op, plan, edges, None, saved, versions, stamp, place)
-        else:
-            result.node = Node(op, plan, edges, None, (), (), 0, place)
+    result = new(Tensor)
+    result.raw, result.is_value, result.storage, result.version = raw, False, None, None
+    if not plan.serves:
+        result.node = None
+        return result
+    result.node = node = new(Node)
+    node.op, node.plan, node.edges, node.like, node.watch = op, plan, edges, None, None
+    node.place, node.sequence = place_of(frame), next_sequence()
+    if plan.kept:
+        node.saved, node.versions, node.stamp = save(plan.kept, (*inputs, result))
+    else:
+        node.saved, node.versions, node.stamp = (), (), 0
     return result
 
 
 def save(kept: tuple[int, ...], available: Sequence[Tensor]) -> tuple[Any, Any, int]:
     """The kept tensors' raw arrays and versions, and the sum of the counts."""
+    if len(kept) == 1:
+        tensor = available[kept[0]]
+        version = tensor.version or version_of(tensor)
+        return (tensor.raw,), (version,), version.count
     saved, versions, stamp = [], [], 0
     for number in kept:
         tensor = available[number]
-        version = tensor.version
-        if version is None:
-            storage = tensor.storage
-            if storage is not None:
-                version = storage.version
-            else:
-                version = tensor.version = Version()
+        version = tensor.version or version_of(tensor)
         saved.append(tensor.raw)
         versions.append(version)
         stamp += version.count
     return saved, versions, stamp
+
+
+def version_of(tensor: Tensor) -> Version:
+    """The version of a tensor's memory, made when it is first needed."""
+    if tensor.storage is not None:
+        return tensor.storage.version
+    if tensor.version is None:
+        tensor.version = Version()
+    return tensor.version
 
 
 def recorded(op: Elementwise | Primitive, inputs: Sequence[Tensor], edges: tuple, result: Any, params: Params) -> Any:
@@ -194,6 +213,14 @@ class RawRunner(Runner):
 
     def run(self, op: Any, arguments: Sequence[Any], params: Params = None) -> Any:
         return op.run(arguments, params)
+
+    def add(self, a: Any, b: Any) -> Any:
+        """Two gradients of one value, which are alike."""
+        op = registry["add"]
+        compiled = op.compiled.get((a.dtype, b.dtype))
+        if compiled is None:
+            return op.run((a, b))
+        return compiled.kernel(a, b) if a.size < LARGE else compiled.large(a, b)
 
     def zeros(self, shape: tuple[int, ...], like: Any) -> Any:
         """Zeros of the dtype and device of `like`."""

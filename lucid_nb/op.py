@@ -92,9 +92,9 @@ class Compiled:
 
     __slots__ = ("kernel", "large", "plans")
 
-    def __init__(self, kernel: Callable, large: Callable) -> None:
+    def __init__(self, kernel: Callable, large: Callable, arity: int) -> None:
         self.kernel, self.large = kernel, large     # on memory of any size; `large` is right and fast from LARGE on
-        self.plans: dict[Any, Plan] = {}
+        self.plans: list[Plan | None] = [None] * (1 << arity)     # by the bits of the inputs that want a gradient
 
 
 LARGE = 32768       # elements: from here on a call may split over threads and recycle memory
@@ -149,13 +149,13 @@ class Elementwise:
         typed = program.type_program(self.outputs, [dtype.name for dtype in wanted], table.NATIVE(), self.warns)
         kernel = table.map(typed, self.name)
         if list(given) == wanted:
-            return Compiled(getattr(kernel, "small", kernel), getattr(kernel, "large", kernel))
+            return Compiled(getattr(kernel, "small", kernel), getattr(kernel, "large", kernel), self.arity)
         is_cast = [dtype != target for dtype, target in zip(given, wanted)]
 
         def casting(*raws: Any) -> Any:
             return kernel(*[table.cast(raw, dtype) if cast else raw
                             for raw, dtype, cast in zip(raws, wanted, is_cast)])
-        return Compiled(casting, casting)
+        return Compiled(casting, casting, self.arity)
 
     def _is_condition(self, number: int) -> bool:
         """Is this input the condition of a choice, so that any dtype will do?"""

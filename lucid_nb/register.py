@@ -13,6 +13,7 @@ from . import dtypes, expr
 from .apply import apply, recorded, recorded_one
 from .array import Tensor, fresh, modes, ndarray
 from .op import LARGE, Compiled, Elementwise, Facts, Rule, registry
+from .tape import anywhere
 
 functions: dict[str, Callable] = {}                  # public name -> function
 ARITHMETIC = {"add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "and", "or", "xor"}
@@ -97,42 +98,54 @@ def unary_function(op: Elementwise) -> Callable:
             if compiled is not None:
                 result = compiled.kernel(raw) if raw.size < LARGE else compiled.large(raw)
                 edge = x.node
-                if edge is None or not modes.enabled:
+                if edge is None or (anywhere.blocks and not modes.enabled):
                     return Tensor(result) if type(result) is ndarray else fresh(result)
-                return recorded_one(op, compiled, (x,), (edge,), True, result, getframe(1))
+                return recorded_one(op, compiled, (x,), (edge,), 1, result, getframe(1))
         return apply(op, (x,))
     return function
 
 
 def binary_function(op: Elementwise) -> Callable:
     """A function of two tensors, or a tensor and what becomes one."""
-    compiled_for = op.compiled.get
     with_scalar = scalar_function(op)
+    latest: tuple = (None, None, None)         # two dtypes and what is compiled for them, swapped as one
 
     def function(x: Any, y: Any, /) -> Tensor:
+        nonlocal latest
         if type(x) is Tensor and ((storage := x.storage) is None or storage.generation == x.generation):
             if type(y) is Tensor:
                 if (storage := y.storage) is None or storage.generation == y.generation:
                     a, b = x.raw, y.raw
-                    compiled = compiled_for((a.dtype, b.dtype))
-                    left, right = x.node, y.node
-                    is_plain = left is right is None or not modes.enabled
-                    # Broadcasting and, where sizes are equal but shapes are not, recording take the general road.
-                    if compiled is not None and (size := a.size) == b.size and (is_plain or a.shape == b.shape):
-                        try:
-                            result = compiled.kernel(a, b) if size < LARGE else compiled.large(a, b)
-                        except ValueError:                 # shapes: the general road says what is wrong with them
+                    a_dtype, b_dtype, compiled = latest
+                    if a.dtype is not a_dtype or b.dtype is not b_dtype:
+                        compiled = op.compiled.get((a.dtype, b.dtype))
+                        if compiled is None:
                             return apply(op, (x, y))
-                        if is_plain:
-                            return Tensor(result) if type(result) is ndarray else fresh(result)
-                        wanted = (left is not None, right is not None)
-                        return recorded_one(op, compiled, (x, y), (left, right), wanted, result, getframe(1))
+                        latest = a.dtype, b.dtype, compiled
+                    size = a.size
+                    if size == b.size:         # otherwise they broadcast: the general road
+                        return same_size(x, y, a, b, compiled, size, getframe(1))
             elif type(y) in WEAK:
                 return with_scalar(x, y, False, getframe(1))
         elif type(x) in WEAK and type(y) is Tensor and (
                 (storage := y.storage) is None or storage.generation == y.generation):
             return with_scalar(y, x, True, getframe(1))
         return apply(op, (x, y))
+
+    def same_size(x: Tensor, y: Tensor, a: Any, b: Any, compiled: Any, size: int, frame: Any) -> Tensor:
+        try:
+            result = compiled.kernel(a, b) if size < LARGE else compiled.large(a, b)
+        except ValueError:                     # shapes: the general road says what is wrong with them
+            return apply(op, (x, y))
+        left, right = x.node, y.node
+        if left is right is None or (anywhere.blocks and not modes.enabled):
+            return Tensor(result) if type(result) is ndarray else fresh(result)
+        if result.size != size or a.ndim != b.ndim:
+            return apply(op, (x, y))
+        if a.dtype != b.dtype:                 # each gradient has its own input's dtype
+            return recorded(op, (x, y), (left, right), result, None)
+        wanted = (0 if left is None else 1) + (0 if right is None else 2)
+        return recorded_one(op, compiled, (x, y), (left, right), wanted, result, frame)
     return function
 
 
@@ -155,14 +168,14 @@ def scalar_function(op: Elementwise) -> Callable:
         run = compiled.kernel if raw.size < LARGE else compiled.large
         result = run(constant.raw, raw) if is_first else run(raw, constant.raw)
         edge = x.node
-        if edge is None or not modes.enabled:
+        if edge is None or (anywhere.blocks and not modes.enabled):
             return Tensor(result) if type(result) is ndarray else fresh(result)
         if x.dtype != constant.dtype:                  # an integer tensor has no edge, so this promoted a float
             inputs, edges = ((constant, x), (None, edge)) if is_first else ((x, constant), (edge, None))
             return recorded(op, inputs, edges, result, None)
         if is_first:
-            return recorded_one(op, compiled, (constant, x), (None, edge), (False, True), result, frame)
-        return recorded_one(op, compiled, (x, constant), (edge, None), (True, False), result, frame)
+            return recorded_one(op, compiled, (constant, x), (None, edge), 2, result, frame)
+        return recorded_one(op, compiled, (x, constant), (edge, None), 1, result, frame)
     return function
 
 

@@ -25,11 +25,8 @@ class Version:
     Exactly one tensor or storage holds it; whatever else does is a node that saved the memory.
     """
 
-    __slots__ = ("count", "writer")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.writer: Any = None         # (op name, place) of the latest write
+    count = 0                           # set in the class, so that making one takes no time
+    writer: Any = None                  # (op name, place) of the latest write
 
     def is_saved(self) -> bool:
         """Does a live graph need the present content?"""
@@ -64,7 +61,7 @@ class Root:
 def _unsaved_count() -> int:
     """The references to a version that only one storage holds, as `is_saved` sees them."""
     seen: list[int] = []
-    probe = type("Probe", (Version,), {"__slots__": (), "is_saved": lambda self: seen.append(sys.getrefcount(self))})
+    probe = type("Probe", (Version,), {"is_saved": lambda self: seen.append(sys.getrefcount(self))})
     storage = Storage.__new__(Storage)
     storage.version = probe()
     storage.version.is_saved()

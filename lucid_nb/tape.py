@@ -23,7 +23,26 @@ class Modes(threading.local):
     enabled = True
 
 
-modes = Modes()
+class Anywhere:
+    """How many blocks, in all threads, have a mode of their own: while there are none, nobody needs to ask a thread."""
+
+    def __init__(self) -> None:
+        self.blocks, self.lock = 0, threading.Lock()
+
+    def add(self, change: int) -> None:
+        """Count a block that begins or ends."""
+        with self.lock:
+            self.blocks += change
+
+
+modes, anywhere = Modes(), Anywhere()
+if hasattr(os, "register_at_fork"):        # the lock may be held by a thread that the child does not have
+    os.register_at_fork(after_in_child=lambda: setattr(anywhere, "lock", threading.Lock()))
+
+
+def is_recording() -> bool:
+    """Does this thread record? (The shortest roads write this out.)"""
+    return not anywhere.blocks or modes.enabled
 
 
 class grad_mode:
@@ -35,10 +54,12 @@ class grad_mode:
 
     def __enter__(self) -> None:
         self.before.append(modes.enabled)
+        anywhere.add(1)
         modes.enabled = self.enabled
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         modes.enabled = self.before.pop()
+        anywhere.add(-1)
 
     def __call__(self, function: Callable) -> Callable:
         def inside(*args: Any, **kwargs: Any) -> Any:
@@ -47,6 +68,21 @@ class grad_mode:
         inside.__name__, inside.__doc__, inside.__wrapped__ = (  # type: ignore[attr-defined]
             getattr(function, "__name__", "inside"), function.__doc__, function)
         return inside
+
+
+class set_grad_enabled(grad_mode):
+    """Record from now on, or not, in this thread; as a context manager or decorator, only inside."""
+
+    def __init__(self, enabled: bool) -> None:
+        super().__init__(enabled)
+        super().__enter__()
+
+    def __enter__(self) -> None:
+        """The mode is set already."""
+
+    def __call__(self, function: Callable) -> Callable:
+        self.__exit__(None, None, None)
+        return grad_mode(self.enabled)(function)
 
 
 class Watch:
@@ -146,6 +182,20 @@ def user_place(frame: FrameType | None = None) -> Place:
     return frame.f_code, frame.f_lasti
 
 
+def place_of(frame: FrameType) -> Place:
+    """`user_place`, quick for code that has been seen outside this package."""
+    code = frame.f_code
+    if id(code) in _outside:
+        return code, frame.f_lasti
+    place = user_place(frame)
+    if place[0] is code and len(_outside) < 10_000:
+        _outside[id(code)] = code              # kept alive, so that no other code gets its id
+    return place
+
+
+_outside: dict[int, CodeType] = {}
+
+
 def line_of(place: Place | None) -> str:
     """file:line of a place."""
     if place is None:
@@ -162,10 +212,8 @@ class Caller(Protocol):
     def watched(self, watch: Watch, g: Any) -> Any: ...
 
 
-def accumulate(call: Caller, before: Any, g: Any) -> Any:
-    """The sum of two gradients; of a node with several results, result by result."""
-    if type(g) is not dict:
-        return call.add(before, g)
+def add_parts(call: Caller, before: dict, g: dict) -> dict:
+    """The sum of the gradients of a node with several results, result by result."""
     return before | {index: call.add(before[index], part) if index in before else part for index, part in g.items()}
 
 
@@ -185,7 +233,7 @@ def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool) -> 
             arrived = leaves if type(target) is Leaf else pending
             before = arrived.get(target)
             if before is not None:
-                arrived[target] = accumulate(call, before, g)
+                arrived[target] = call.add(before, g) if type(g) is not dict else add_parts(call, before, g)
             else:
                 arrived[target] = g
                 if arrived is pending:
