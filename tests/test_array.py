@@ -99,7 +99,8 @@ def test_conversions_to_python_numbers(device: str) -> None:
     (bool, "bool: the truth value of 2 elements, shape (2,). Use .any() or .all()."),
     (float, "item: the tensor has 2 elements, shape (2,). Index one first."),
     (int, "item: the tensor has 2 elements"), (lambda x: x.item(), "item: the tensor has 2 elements"),
-    (lambda x: bool(x[:0]), "bool: the truth value of 0 elements"), (lambda x: [1, 2][x[0]], "index: float32 of shape ()"),
+    (lambda x: bool(x[:0]), "bool: the truth value of 0 elements"),
+    (lambda x: [1, 2][x[0]], "index: float32 of shape ()"),
     (lambda x: [1, 2][x], "index: float32 of shape (2,)"), (lambda x: len(x[0]), "len: of a 0-d tensor"),
     (lambda x: list(x[0]), "iteration: over a 0-d tensor"), (lambda x: "a" + x, "add: <U1 data")])
 def test_what_has_no_value_says_so(device: str, use: Callable, text: str) -> None:
@@ -152,7 +153,8 @@ def test_operators_are_reflected_and_in_place(device: str, symbol: str) -> None:
 def test_comparisons_matmul_and_signs(device: str) -> None:
     a = np.array([[1.0, 2], [3, -4]], "float32")
     x = make(a, device)
-    for text in ("x > 2", "x >= x.T", "x < 0", "x <= x", "x == x.T", "x != 2", "2 > x", "-x", "abs(x)", "x @ x", "x @ x.T"):
+    for text in ("x > 2", "x >= x.T", "x < 0", "x <= x", "x == x.T", "x != 2", "2 > x", "-x", "abs(x)", "x @ x",
+                 "x @ x.T"):
         assert (eval(text, {"x": x}).numpy() == eval(text, {"x": a})).all(), text
 
 
@@ -194,7 +196,8 @@ def test_numpy_shares_memory_on_the_cpu() -> None:
     array[0] = 9
     x[1] = 8
     assert x.tolist() == [9, 8, 3] == array.tolist() and array.flags.writeable
-    assert np.shares_memory(lnb.asarray(array).numpy(), array) and not np.shares_memory(lnb.tensor(array).numpy(), array)
+    assert np.shares_memory(lnb.asarray(array).numpy(), array)
+    assert not np.shares_memory(lnb.tensor(array).numpy(), array)
 
 
 @devices
@@ -205,7 +208,7 @@ def test_numpy_is_read_only_where_writing_would_falsify(device: str) -> None:
     assert not w.numpy().flags.writeable and not (w * 2).numpy().flags.writeable
     y = w * c
     if device == "cpu":                                        # elsewhere it is a copy
-        assert not c.numpy().flags.writeable and not view.numpy().flags.writeable and not c.detach().numpy().flags.writeable
+        assert not any(x.numpy().flags.writeable for x in (c, view, c.detach()))
     y.sum().backward()                                         # releases what it saved
     assert c.numpy().flags.writeable and view.numpy().flags.writeable
     y = w * c

@@ -65,12 +65,13 @@ CONSTANT = {"greater", "greater_equal", "less", "less_equal", "equal", "not_equa
 POINTS: dict[str, list[tuple[float, ...]]] = {
     "clip": [(0.3, -0.5, 0.8), (-1.2, -0.5, 0.8), (2.0, -0.5, 0.8), (0.1, 0.9, -0.4)],
     "where": [(1, 0.3, 0.7), (0, 0.3, 0.7)],
-    **dict.fromkeys(("exp", "expm1", "sin", "cos", "tanh", "tanh_slope", "absolute", "sigmoid", "sigmoid_slope",
-                     "softplus", "logsigmoid", "erf", "erfc", "normal_cdf", "normal_density", "gelu", "negative",
-                     "conjugate", "frexp_mantissa"), [(-1.3,), (0.3,), (2.7,)]),
-    **dict.fromkeys(("log", "sqrt"), [(0.2,), (3.1,)]), "log1p": [(-0.6,), (1.7,)],
-    **dict.fromkeys(("add", "subtract", "multiply", "divide", "absorbing_product", "absorbing_quotient", "maximum",
-                     "minimum"), [(0.4, 1.3), (-1.7, 0.6), (1.1, -0.8)]),
+    **{name: [(-1.3,), (0.3,), (2.7,)] for name in (
+        "exp", "expm1", "sin", "cos", "tanh", "tanh_slope", "absolute", "sigmoid", "sigmoid_slope", "softplus",
+        "logsigmoid", "erf", "erfc", "normal_cdf", "normal_density", "gelu", "negative", "conjugate",
+        "frexp_mantissa")},
+    **{name: [(0.2,), (3.1,)] for name in ("log", "sqrt")}, "log1p": [(-0.6,), (1.7,)],
+    **{name: [(0.4, 1.3), (-1.7, 0.6), (1.1, -0.8)] for name in (
+        "add", "subtract", "multiply", "divide", "absorbing_product", "absorbing_quotient", "maximum", "minimum")},
     "power": [(0.4, 1.3), (1.7, -0.6), (2.5, 3.0)],
 }
 
@@ -116,6 +117,19 @@ def test_every_entry_has_derivatives_to_third_order(name: str) -> None:
         assert abs(evaluate(found, *point)[0] - expected) < 1e-12 * (1 + abs(expected)), (point, order)
 
 
+# What a random program does to two earlier values; each is defined for every input.
+STEPS: tuple[Callable, ...] = (
+    lambda m, a, b: a + b, lambda m, a, b: a - b, lambda m, a, b: a * b * 0.3, lambda m, a, b: a / (2 + b * b),
+    lambda m, a, b: m.exp(-(a * a)), lambda m, a, b: m.log(1 + a * a), lambda m, a, b: m.sin(a),
+    lambda m, a, b: m.cos(b), lambda m, a, b: m.tanh(b), lambda m, a, b: m.sigmoid(a), lambda m, a, b: m.softplus(a),
+    lambda m, a, b: m.gelu(b), lambda m, a, b: m.sqrt(1 + a * a), lambda m, a, b: m.erf(a),
+    lambda m, a, b: (1 + a * a) ** (0.5 * m.tanh(b)), lambda m, a, b: m.where(a > b, a, m.sin(b)),
+    lambda m, a, b: m.maximum(a, b), lambda m, a, b: m.log1p(b * b), lambda m, a, b: m.expm1(-abs(a)),
+    lambda m, a, b: m.absorbing_product(a, b), lambda m, a, b: m.logsigmoid(a), lambda m, a, b: m.clip(a, -0.7, 1.9),
+    lambda m, a, b: m.normal_cdf(b), lambda m, a, b: m.absorbing_quotient(a, 2 + b * b),
+    lambda m, a, b: m.minimum(a, 0.3 * b))
+
+
 def random_formula(seed: int) -> Callable:
     """A random piecewise smooth program of the vocabulary, defined for every input."""
     draw = random.Random(seed)
@@ -123,15 +137,7 @@ def random_formula(seed: int) -> Callable:
     def formula(m: Any, x: Expr) -> Expr:
         values = [x, 0.5 * x + 1]
         for _ in range(6):
-            a, b = draw.choice(values), draw.choice(values)
-            values.append(draw.choice([
-                lambda: a + b, lambda: a - b, lambda: a * b * 0.3, lambda: a / (2 + b * b), lambda: m.exp(-(a * a)),
-                lambda: m.log(1 + a * a), lambda: m.sin(a), lambda: m.cos(b), lambda: m.tanh(b), lambda: m.sigmoid(a),
-                lambda: m.softplus(a), lambda: m.gelu(b), lambda: m.sqrt(1 + a * a), lambda: m.erf(a),
-                lambda: (1 + a * a) ** (0.5 * m.tanh(b)), lambda: m.where(a > b, a, m.sin(b)), lambda: m.maximum(a, b),
-                lambda: m.log1p(b * b), lambda: m.expm1(-abs(a)), lambda: m.absorbing_product(a, b),
-                lambda: m.logsigmoid(a), lambda: m.clip(a, -0.7, 1.9), lambda: m.normal_cdf(b),
-                lambda: m.absorbing_quotient(a, 2 + b * b), lambda: m.minimum(a, 0.3 * b)])())
+            values.append(draw.choice(STEPS)(m, draw.choice(values), draw.choice(values)))
         return values[-1]
     return formula
 
@@ -287,7 +293,7 @@ def test_exponents_that_need_no_power_have_none() -> None:
     (lambda m, x: x if x > 0 else -x, "m.where"), (lambda m, x: float(x), "not a number"),
     (lambda m, x: math.exp(x), "not a number"), (lambda m, x: m.expp(x), "no 'expp'"),
     (lambda m, x: m.exp(x, x), "got 2 arguments. It takes 1"), (lambda m, x: m.exp("x"), "neither a traced value"),
-    (lambda m, x: x + [1], "neither a traced value"), (lambda m, x: max(x, 0), "m.where")])
+    (lambda m, x: m.add(x, [1]), "neither a traced value"), (lambda m, x: max(x, 0), "m.where")])
 def test_what_cannot_be_traced_says_so(formula: Callable, text: str) -> None:
     with pytest.raises(FormulaError, match=text):
         expr.trace(formula, 1)
