@@ -31,7 +31,7 @@ from numpy import (
     uint64,
 )
 
-from . import creation, errors, ops
+from . import creation, errors, interop, ops
 from .array import Tensor
 from .backend import default_device, device, devices, set_default_device
 from .dtypes import bfloat16, default_dtype, set_default_dtype
@@ -55,7 +55,7 @@ from .tape import set_grad_enabled
 
 __version__ = "0.1.0"
 globals().update(_functions)
-_SUBPACKAGES = {"nn", "optim", "data", "testing", "config", "random", "autograd"}
+_SUBPACKAGES = {"nn", "optim", "data", "testing", "config", "random"}
 _THREADS = {"set_num_threads", "get_num_threads"}
 
 

@@ -4,10 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from ..apply import apply
 from ..array import Tensor
 from ..errors import DTypeError
 from ..expr import Expr, Vocabulary
-from ..register import binary, install_operator, public, unary
+from ..op import registry
+from ..register import binary, install_operator, public, ternary, unary
 
 Formula = tuple[Expr, ...] | Expr
 
@@ -129,3 +131,36 @@ def _refuse_negative_exponents(x: Any, y: Any) -> None:
 
 
 install_operator("pow", power)
+
+
+@ternary(oracle="numpy.clip", published=False, bools=False, samples=((-3, 3), (-2, -1), (1, 2)), name="clip")
+def clip_between(m: Vocabulary, x: Expr, low: Expr, high: Expr) -> Formula:
+    """x, not below low and not above high."""
+    return m.clip(x, low, high)
+
+
+@public(names=("clamp",))
+def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
+    """x, not below `min` and not above `max`, either of which may be None; NaN stays NaN.
+
+    At a bound the whole gradient passes to x, outside it to the bound. Where max < min, the result is max.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.clip(lnb.tensor([-2.0, 0.5, 2.0]), -1, 1)
+    tensor([-1. ,  0.5,  1. ])
+    """
+    if min is None and max is None:
+        return apply(registry["copy"], (x,))
+    x = x if isinstance(x, Tensor) else apply(registry["copy"], (x,))
+    if min is None or max is None:
+        return clip_between(x, *[_far_bound(x, is_upper) if bound is None else bound
+                                 for bound, is_upper in ((min, False), (max, True))])
+    return clip_between(x, min, max)
+
+
+def _far_bound(x: Tensor, is_upper: bool) -> Any:
+    """A bound that no element reaches."""
+    if x.dtype.kind in "iu":
+        bounds = np.iinfo(x.dtype)
+        return int(bounds.max if is_upper else bounds.min)
+    return float("inf") if is_upper else float("-inf")
