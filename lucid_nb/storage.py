@@ -159,6 +159,7 @@ class Broadcast:
         return backend.of(raw).broadcast_to(raw, self.shape)
 
     def write(self, raw: Raw, value: Raw) -> Raw:
+        """Never called: what writes refuses read-only memory first."""
         raise AssertionError("a broadcast view is never written")
 
     def embed(self, shape: tuple[int, ...], g: Raw) -> Raw:

@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy._core import _multiarray_umath
 
+from ..dtypes import BFLOAT16
 from ..printing import PRINTED, body_lines, operand_names
 from ..program import Program
 from . import memory, store, threads
@@ -91,7 +93,6 @@ def _loop(name: str) -> int:
 @cache
 def _ufunc_maker() -> Any:
     """NumPy's PyUFunc_FromFuncAndData, entry 1 of its public ufunc API table."""
-    from numpy._core import _multiarray_umath
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     table = ctypes.cast(pointer(_multiarray_umath._UFUNC_API, None), ctypes.POINTER(ctypes.c_void_p))
@@ -246,8 +247,7 @@ def runs_across(operand: np.ndarray) -> bool:
 
 
 def _dtype(name: str) -> np.dtype:
-    import ml_dtypes
-    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+    return BFLOAT16 if name == "bfloat16" else np.dtype(name)
 
 
 def result_layout(raws: Sequence[np.ndarray]) -> tuple[tuple[int, ...], tuple[int, ...]]:
