@@ -330,10 +330,10 @@ def laid_out(array: np.ndarray, layout: str) -> np.ndarray:
     >>> laid_out(np.arange(3), "negative").strides
     (-8,)
     """
-    if layout == "F":
-        return np.asfortranarray(array)
     if array.ndim == 0 or layout == "C":
         return array.copy()
+    if layout == "F":
+        return np.asfortranarray(array)
     if layout == "broadcast":
         return np.broadcast_to(array[:1], array.shape) if array.shape[0] else array.copy()
     if layout == "negative":

@@ -1,0 +1,50 @@
+"""What comparisons and choices promise beside their oracle."""
+
+import numpy as np
+import pytest
+
+import lucid_nb as lnb
+
+COMPARISONS = ["greater", "greater_equal", "less", "less_equal", "equal", "not_equal"]
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+@pytest.mark.parametrize("dtype, scalar", [("int8", 300), ("int8", -300), ("uint8", -1), ("uint64", -1), ("int64", 2 ** 70),
+                                           ("int32", 2.5), ("uint8", 255), ("float32", 2 ** 100)])
+def test_comparison_with_any_scalar_equals_numpy(name, dtype, scalar):
+    x = np.array([0, 1, 100]).astype(dtype)
+    found, reflected = getattr(lnb, name)(lnb.asarray(x), scalar), getattr(lnb, name)(scalar, lnb.asarray(x))
+    np.testing.assert_array_equal(found.numpy(), getattr(np, name)(x, scalar))
+    np.testing.assert_array_equal(reflected.numpy(), getattr(np, name)(scalar, x))
+
+
+def test_comparison_has_no_gradient():
+    x = lnb.tensor([1.0, 2.0], requires_grad=True)
+    assert not (x > 1).requires_grad
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float32", "int64", "uint8"])
+def test_where_takes_any_condition_and_routes_the_gradient(dtype, device):
+    condition = np.array([0, 1, 2]).astype(dtype)
+    x, y = (lnb.asarray(np.array(v, "float32"), device=device) for v in ([1, 2, 3], [4, 5, 6]))
+    x.requires_grad = y.requires_grad = True
+    found = lnb.where(lnb.asarray(condition, device=device), x, y)
+    assert found.dtype == np.float32 and found.tolist() == [4, 2, 3]
+    found.sum().backward()
+    assert x.grad.tolist() == [0, 1, 1] and y.grad.tolist() == [1, 0, 0]
+
+
+def test_where_with_scalars_promotes_as_numpy():
+    condition = np.array([True, False])
+    x = np.ones(2, "float32")
+    assert lnb.where(lnb.asarray(condition), lnb.asarray(x), 2).dtype == np.where(condition, x, 2).dtype
+    assert lnb.where(lnb.asarray(condition), 1, 2.5).tolist() == [1.0, 2.5]
+    assert lnb.where(lnb.asarray(condition), 1, 2).dtype == np.int64
+
+
+def test_where_ignores_the_branch_that_was_not_taken(device):
+    x = lnb.asarray(np.array([0, 2], "float32"), device=device)
+    x.requires_grad = True
+    with np.errstate(all="ignore"):
+        lnb.where(x > 0, lnb.log(x), x).sum().backward()
+    assert x.grad.tolist() == [1, 0.5]
