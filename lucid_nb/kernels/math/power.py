@@ -68,7 +68,7 @@ def _log_parts(a):
 
 @exact
 def _positive_power(a, b):
-    """a**b for finite a > 0, and 1 for NaN. Beyond 800 only the sign of b log a matters, and its low part may have overflowed."""
+    """a**b for finite a > 0, and 1 for NaN. Beyond 800 the low part of b log a does not count (it may be NaN)."""
     high, rest = _log_parts(a)
     y, y_rest = two_product(b, high)
     y_rest = y_rest + b * rest
