@@ -13,7 +13,7 @@ from .copying import contiguous
 from .layout import Layout, Stage, layout_of
 from .steps import DOUBLE, EXP, FLOATS, GRAIN, INDEX, PANEL, SINGLE, Step, kernel_of, kernel_step, narrow, panel_of
 
-BLOCK, ROW_BLOCK, EXTREME_BLOCK = 256, 32, 1024        # as in loops/
+BLOCK_BYTES, ROW_BLOCK, EXTREME_BLOCK = 1024, 32, 1024        # as in loops/
 UFUNCS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum,
           "any": np.logical_or, "all": np.logical_and}
 
@@ -21,7 +21,7 @@ UFUNCS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minim
 def reduce(kind: str, raw: np.ndarray, axes: Shape, keepdims: bool, dtype: np.dtype) -> np.ndarray:
     """Reduce over `axes` (normalised, at least one) to `dtype`.
 
-    Floats are accumulated at least in their own precision: blocks of 256 elements, totals of blocks in float64 with
+    Floats are accumulated at least in their own precision: blocks of 1 KiB, totals of blocks in float64 with
     their rounding errors. float16 and bfloat16 are accumulated in float32. NaN propagates through max and min.
     """
     return _reduction(kind, raw.shape, raw.strides, raw.dtype, axes, keepdims, dtype)(raw)
@@ -79,12 +79,13 @@ def sum_step(stage: Stage, source: np.dtype, dtype: np.dtype, shape: Shape) -> S
 
 def _row_sums(stage: Stage, source: np.dtype, dtype: np.dtype, shape: Shape) -> Step:
     """Whole rows; where they are fewer than threads, their blocks and then the totals of blocks: the same bits."""
-    outer, cols, step, blocks = stage.outer, stage.cols, stage.outer_step, -(-stage.cols // BLOCK)
+    outer, cols, step, size = stage.outer, stage.cols, stage.outer_step, BLOCK_BYTES // source.itemsize
+    blocks = -(-cols // size)
     whole = kernel_step(kernel_of("sums:sum_rows", (source, dtype), 2), shape, dtype, outer, cols, cols, step)
     if cols < GRAIN:
         return whole
     parts = kernel_step(kernel_of("sums:sum_row_blocks", (source, DOUBLE), 3), (outer * blocks,), DOUBLE,
-                        outer * blocks, BLOCK, cols, step, blocks)
+                        outer * blocks, size, cols, step, blocks)
     merge = kernel_step(kernel_of("sums:merge_row_blocks", (DOUBLE, dtype), 1), shape, dtype, outer, blocks, blocks)
     return _cut(whole, parts, merge, outer)
 

@@ -1,7 +1,7 @@
 """Sums: blocks of fixed size in the element type, their totals merged in order in float64, rounding errors kept.
 
 A total of block totals is compensated (Neumaier, ZAMM 54, 1974, with Knuth's branch-free error term), so a block of
-256, which has no longer chain of additions than NumPy's pairwise sum, decides the error. Rows and columns may be cut
+1 KiB, which has no longer chain of additions than NumPy's pairwise sum, decides the error. Rows and columns may be cut
 into blocks by one kernel and merged by another: the bits are those of the kernel that does both.
 """
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from ..intrinsics import mark_kernel
 from ..math.common import two_sum
-from .typed import block, convert, out_of_line, plus, scalar, shift, stack_like, stack_of
+from .typed import block, convert, item_size, out_of_line, plus, scalar, shift, stack_like, stack_of
 
-BLOCK, ROW_BLOCK, PANEL = 256, 32, 512
+BLOCK_BYTES, ROW_BLOCK, PANEL = 1024, 32, 512
 
 
 @block
 def block_sum(x, count):
-    """The sum of at most BLOCK contiguous elements."""
+    """The sum of at most a block of contiguous elements."""
     mark_kernel()
     out_of_line()
     total = convert(x, 0)
@@ -41,9 +41,9 @@ def settle(total, carry):
 @scalar
 def row_sum(x, cols):
     """The sum of contiguous elements, as float64."""
-    total, carry = 0.0, 0.0
-    for first in range(0, cols, BLOCK):
-        total, carry = add(total, carry, float(block_sum(shift(x, first), min(BLOCK, cols - first))))
+    total, carry, size = 0.0, 0.0, BLOCK_BYTES // item_size(x)
+    for first in range(0, cols, size):
+        total, carry = add(total, carry, float(block_sum(shift(x, first), min(size, cols - first))))
     return settle(total, carry)
 
 
@@ -57,9 +57,10 @@ def sum_rows(start, stop, x, out, cols, row_step):
 def sum_row_blocks(start, stop, x, totals, cols, row_step, blocks):
     """Unit: one of the `blocks` blocks of a row."""
     mark_kernel()
+    size = BLOCK_BYTES // item_size(x)
     for unit in range(start, stop):
-        first = unit % blocks * BLOCK
-        totals[unit] = block_sum(shift(x, unit // blocks * row_step + first), min(BLOCK, cols - first))
+        first = unit % blocks * size
+        totals[unit] = block_sum(shift(x, unit // blocks * row_step + first), min(size, cols - first))
 
 
 def merge_row_blocks(start, stop, totals, out, blocks):

@@ -27,6 +27,14 @@ def convert(typing, pointer, value):
     return pointer.dtype(pointer, value), emit
 
 
+@intrinsic
+def item_size(typing, pointer):
+    """Bytes of an element, a constant."""
+    def emit(context, builder, sig, args):
+        return context.get_constant(types.int64, pointer.dtype.bitwidth // 8)
+    return types.int64(pointer), emit
+
+
 def _stack(builder, dtype, count):
     memory = builder.alloca(IR[dtype], size=count)
     memory.align = 64
