@@ -35,7 +35,8 @@ def record(arity: int, *, kind: str = "number", bools: bool | str = True, comple
                       ulp, names, op_name if method else "", operator)
         op = Elementwise(op_name, expr.trace(formula, arity), arity, facts)
         registry[op_name] = op
-        function = {1: unary_function, 2: binary_function}.get(arity, general_function)(op)
+        roads = {1: unary_function, 2: binary_function} if len(op.outputs) == 1 else {}
+        function = roads.get(arity, general_function)(op)
         function.__name__, function.__qualname__, function.__doc__ = op_name, op_name, formula.__doc__
         function.__module__, function.record = formula.__module__, op  # type: ignore[attr-defined]
         if published:

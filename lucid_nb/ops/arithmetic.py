@@ -75,6 +75,12 @@ def sign(m: Vocabulary, x: Expr) -> Formula:
     return m.sign(x)
 
 
+@unary(kind="float", oracle="numpy.frexp", samples=((0.3, 3),))
+def frexp(m: Vocabulary, x: Expr) -> Formula:
+    """Mantissa in [0.5, 1) and int32 exponent of two, whose product x is. The exponent has no gradient."""
+    return m.frexp_mantissa(x), m.frexp_exponent(x)
+
+
 @binary(oracle="numpy.maximum")
 def maximum(m: Vocabulary, x: Expr, y: Expr) -> Formula:
     """The larger; NaN wins. Ties share the gradient evenly."""
