@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import lucid_nb as lnb
+from lucid_nb import commands
 from lucid_nb.__main__ import main
 from lucid_nb.kernels import store
 
@@ -77,6 +78,7 @@ def test_demo_trains_on_other_devices(device, tmp_path, capsys):
 def test_demo_without_matplotlib_trains_and_says_how_to_get_it(monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "lucid_nb.commands.plot", raising=False)
+    monkeypatch.delattr(commands, "plot", raising=False)
     assert main(["demo", "--epochs", "1", "--out", str(tmp_path / "demo.png")]) == 0
     printed = capsys.readouterr().out
     assert "pip install 'lucid_nb[plot]'" in printed and "test accuracy: 0." in printed

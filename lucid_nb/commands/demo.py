@@ -11,7 +11,9 @@ from tqdm import tqdm
 
 from .. import backend, data, nn, optim, random
 from ..array import Tensor
+from ..creation import asarray
 from ..errors import BackendError, ConfigError
+from ..kernels import store
 from ..tape import grad_mode
 
 HELP = """train a classifier of handwritten digits, print its accuracy and save a plot
@@ -46,6 +48,8 @@ def run(args: argparse.Namespace) -> None:
     if args.epochs < 1 or args.seeds < 1:
         raise ConfigError(f"demo: --epochs {args.epochs} --seeds {args.seeds}. Use 1 or more of each.")
     device = backend.resolve(args.device)
+    if device == "cpu" and not store.size()[0]:
+        print(f"compiling kernels as they are needed, this once; they are kept in {store.path()}")
     runs = [train(seed, device, args.epochs) for seed in range(args.seed, args.seed + args.seeds)]
     accuracies = [trained.accuracies[-1] for trained in runs]
     save_plot(runs[0], args.out)
@@ -72,18 +76,17 @@ def train(seed: int, device: str, epochs: int) -> Run:
     model, criterion = network().to(device), nn.CrossEntropyLoss()
     optimizer = optim.Adam(model.parameters(), lr=RATE)
     losses, accuracies, start = [], [], time.perf_counter()
-    with tqdm(total=epochs, unit="epoch", desc=f"seed {seed} on {device}") as bar:
+    with tqdm(total=epochs * len(loader), unit="batch", desc=f"seed {seed} on {device}") as bar:
         for epoch in range(epochs):
-            losses.append(train_epoch(model, criterion, optimizer, loader, noise, epoch / epochs))
+            losses.append(train_epoch(model, criterion, optimizer, loader, noise, epoch / epochs, bar))
             guesses = predict(model, test_images)
             accuracies.append(float((guesses == truth).mean()))
-            bar.set_postfix(loss=f"{losses[-1]:.3f}", test_accuracy=f"{accuracies[-1]:.3f}")
-            bar.update()
+            bar.set_postfix(loss=f"{losses[-1]:.3f}", test_accuracy=f"{accuracies[-1]:.3f}", refresh=False)
     return Run(losses, accuracies, guesses, time.perf_counter() - start)
 
 
 def train_epoch(model: nn.Module, criterion: nn.Module, optimizer: optim.Optimizer, loader: data.DataLoader,
-                noise: np.random.Generator, progress: float) -> float:
+                noise: np.random.Generator, progress: float, bar: tqdm) -> float:
     """One pass over the training images; the mean loss."""
     model.train()
     for group in optimizer.param_groups:
@@ -91,11 +94,12 @@ def train_epoch(model: nn.Module, criterion: nn.Module, optimizer: optim.Optimiz
     total = []
     for images, labels in loader:
         grain = noise.standard_normal(images.shape, np.float32) * np.float32(NOISE)
-        loss = criterion(model(images + data.loader.asarray(grain).to(images.device)), labels)
+        loss = criterion(model(images + asarray(grain).to(images.device)), labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         total.append(loss.item())
+        bar.update()
     return float(np.mean(total))
 
 

@@ -26,7 +26,7 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, ignore_index: int
 
     >>> logits = np.float32([[2, 0, 0], [0, 0, 3]])
     >>> round(lnb.nn.functional.cross_entropy(logits, [0, 2], label_smoothing=0.1).item(), 4)
-    0.3338
+    0.3339
     """
     if reduction not in REDUCTIONS:
         raise ConfigError(f"cross_entropy: reduction is {reduction!r}. Use 'mean', 'sum' or 'none'.")
