@@ -21,8 +21,9 @@ demo: $(VENV)/.installed-plot  ## train on handwritten digits, print the test ac
 test: $(VENV)/.installed-$(EXTRA)  ## run the whole test suite
 	LUCID_NB_CACHE_DIR="$(TEST_CACHE)" $(RUN) tests/lanes.py --workers $(WORKERS)
 
-bench: $(VENV)/.installed-bench  ## time everything beside PyTorch (installs it: large) and write bench/results
-	$(RUN) -m bench
+bench: $(VENV)/.installed-bench  ## time beside PyTorch (installs it: large), measure errors, write bench/results
+	$(RUN) bench/against_torch.py
+	$(RUN) bench/ulp.py
 
 lint: $(VENV)/.installed-lint  ## check style and types
 	$(RUN) -m ruff check .

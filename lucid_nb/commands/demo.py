@@ -98,9 +98,9 @@ def train_epoch(model: nn.Module, criterion: nn.Module, optimizer: optim.Optimiz
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        total.append(loss.item())
+        total.append(loss.detach())
         bar.update()
-    return float(np.mean(total))
+    return float(np.mean([loss.item() for loss in total]))      # read at the end: a lazy device need not wait
 
 
 def predict(model: nn.Module, images: Tensor) -> np.ndarray:
