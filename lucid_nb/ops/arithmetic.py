@@ -139,7 +139,7 @@ def _refuse_negative_exponents(x: Any, y: Any) -> None:
 install_operator("pow", power)
 
 
-@ternary(oracle="numpy.clip", published=False, bools=False, samples=((-3, 3), (-2, -1), (1, 2)), name="clip")
+@ternary(oracle="numpy.clip", published=False, samples=((-3, 3), (-2, -1), (1, 2)), name="clip")
 def clip_between(m: Vocabulary, x: Expr, low: Expr, high: Expr) -> Formula:
     """x, not below low and not above high."""
     return m.clip(x, low, high)
@@ -166,6 +166,8 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
 
 def _far_bound(x: Tensor, is_upper: bool) -> Any:
     """A bound that no element reaches."""
+    if x.dtype.kind == "b":
+        return is_upper
     if x.dtype.kind in "iu":
         bounds = np.iinfo(x.dtype)
         return int(bounds.max if is_upper else bounds.min)

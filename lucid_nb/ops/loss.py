@@ -18,10 +18,9 @@ def _pull_cross_entropy_grad(ops: Any, info: Info, g: Any, logits: Any, target: 
                              ignore_index: int) -> tuple:
     """Of (softmax - onehot) * inner, rows of ignored targets 0."""
     along = dict(axes=(1,), keepdims=True)
-    ones = ops.add(ops.zeros(info.shape(2), g), 1)
-    slope = ops.cross_entropy_grad(logits, target, ones, ignore_index=ignore_index)
-    valid = ops.reshape(ops.cast(ops.not_equal(target, ignore_index), dtype=info.dtype(0)), shape=(*info.shape(2), 1))
-    scale = ops.multiply(ops.reshape(inner, shape=(*info.shape(2), 1)), valid)
+    valid = ops.cast(ops.not_equal(target, ignore_index), dtype=info.dtype(0))
+    slope = ops.cross_entropy_grad(logits, target, valid, ignore_index=ignore_index)
+    scale = ops.reshape(ops.multiply(inner, valid), shape=(*info.shape(2), 1))
     by_logits = ops.multiply(scale, ops.softmax_grad(ops.softmax(logits, axis=1), g, axis=1))
     return by_logits, None, ops.reshape(ops.sum(ops.multiply(g, slope), **along), shape=info.shape(2))
 

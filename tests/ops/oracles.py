@@ -101,7 +101,8 @@ def draw(dtype, low, high, shape, numbers):
         return numbers.random(shape) < 0.5
     if dtype.kind in "iu":
         bounds = np.iinfo(dtype)
-        return numbers.integers(max(int(low), bounds.min), min(int(high) + 1, bounds.max), shape).astype(dtype)
+        low = max(int(low), bounds.min)
+        return numbers.integers(low, max(min(int(high), bounds.max), low) + 1, shape).astype(dtype)
     found = numbers.uniform(low, high, shape)
     return (found + 1j * numbers.uniform(-1, 1, shape) if dtype.kind == "c" else found).astype(dtype)
 
@@ -178,7 +179,7 @@ def by_mpmath(function, x):
         for value in x.ravel():
             try:
                 exact = function(mpmath.mpf(float(value)))
-                high = float(exact) if exact else np.copysign(0.0, value)     # mpmath has no -0.0; these are odd
+                high = float(exact) if exact or value else np.copysign(0.0, value)    # of odd functions: no -0.0 there
                 found.append(np.longdouble(high))
                 if high and np.isfinite(high):
                     found[-1] += np.longdouble(float(exact - high))

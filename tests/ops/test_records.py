@@ -257,6 +257,8 @@ def test_warnings_are_those_of_numpy(name, dtype):
     op, function = RECORDS[name], getattr(np, RECORDS[name].facts.oracle[len("numpy."):])
     differing = []
     for operands in zip(*[x.reshape(-1, 1) for x in oracles.awkward(op, dtype)]):
+        if np.isinf(operands).any():              # what an infinity raises is left to the C library
+            continue
         wanted, got = conditions(function, operands), conditions(call(name), list(map(lnb.asarray, operands)))
         differing += [(*operands, wanted, got)] if wanted != got else []
     assert not differing
