@@ -16,6 +16,7 @@ LANES = 16                   # a run is a multiple of this where the planes have
 
 @scalar
 def clear(x, count):
+    """x = 0."""
     """Zeros."""
     for j in range(count):
         x[j] = convert(x, 0)

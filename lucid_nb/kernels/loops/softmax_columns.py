@@ -16,6 +16,7 @@ ROW_BLOCK, PANEL = 16, 512
 
 @scalar
 def clear(x, width):
+    """x = 0."""
     """Zeros."""
     for j in range(width):
         x[j] = convert(x, 0)

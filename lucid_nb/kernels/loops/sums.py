@@ -107,6 +107,7 @@ def merge_column_block(part, total, carry, width):
 
 @scalar
 def settle_columns(total, carry, out, width):
+    """out = the compensated totals."""
     for j in range(width):
         out[j] = convert(out, settle(total[j], carry[j]))
 
