@@ -11,7 +11,8 @@ from .errors import DTypeError, GradError, IndexError, ShapeError
 from .storage import Broadcast, Movement, Permute, Root, Slice, Storage, Version, put, read
 from .views import Steps, index_put_view, view_node
 
-modes, Leaf, Node = tape.modes, tape.Leaf, tape.Node
+modes, anywhere, Leaf, Node = tape.modes, tape.anywhere, tape.Leaf, tape.Node
+new = object.__new__
 ndarray = np.ndarray
 
 
@@ -195,10 +196,12 @@ class Tensor:
             storage = self.share()
         elif storage.generation != self.generation:
             self.refresh()
-        raw, node, root = step.read(self.raw), self.node, self.root
+        before, node, root = self.raw, self.node, self.root
+        raw = step.read(before)
         if node is not None:
-            if modes.enabled:
-                node = view_node(node, (self.shape, self.dtype), (step,))
+            if not anywhere.blocks or modes.enabled:
+                like = (before.shape, before.dtype) if type(before) is ndarray else (self.shape, self.dtype)
+                node = view_node(node, like, (step,))
             else:                                  # as if detached, also after later writes
                 node, root = None, Root(None, len(self.steps) + 1, (tuple(raw.shape), self.dtype))
         if self.is_value and type(step) is not Broadcast:
@@ -236,7 +239,7 @@ class Tensor:
         storage = self.share()
         if value.storage is storage and value.steps == self.steps and value.root.node is self.root.node:
             return                                  # the store that ends `x[1:3] *= 10`: already written
-        value.refresh()
+        value = without_leading(value.refresh(), self.ndim)
         self._check_write(value, name, casting)
         self._record_write(index_put_view, value, {"steps": self.refresh().steps[self.root.depth:]}, name)
         table = backend.of(self.raw)
@@ -378,9 +381,17 @@ def fresh(raw: Any, node: Any = None) -> Tensor:
 
 def view_of(storage: Storage, raw: Any, steps: Steps, root: Root, node: Any, is_value: bool = False) -> Tensor:
     """A tensor on a part of a storage."""
-    view = Tensor(raw, node, is_value)
+    view = new(Tensor)               # the constructor written out: slices are as frequent as ops
+    view.raw, view.node, view.is_value, view.version = raw, node, is_value, None
     view.storage, view.steps, view.root, view.generation = storage, steps, root, storage.generation
     return view
+
+
+def without_leading(value: Tensor, ndim: int) -> Tensor:
+    """A value for `ndim` axes without the extents of 1 that NumPy lets stand in front of them."""
+    while value.ndim > ndim > 0 and value.shape[0] == 1:
+        value = value.view(Slice((0,)))
+    return value
 
 
 def refuse_index(parts: tuple, shape: tuple[int, ...]) -> NoReturn:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import backend, dtypes, shapes
 from ..apply import apply, as_array, as_operand
-from ..array import Tensor, fresh, refuse_index
+from ..array import Tensor, fresh, refuse_index, without_leading
 from ..errors import DTypeError, IndexError
 from ..op import Info, Primitive, constant
 from ..register import public
@@ -108,7 +108,7 @@ def plain_slice(part: slice) -> slice:
 
 
 def spelled_out(parts: list, shape: Shape) -> list:
-    """Masks become integer arrays, and the ellipsis whole slices."""
+    """Masks become integer arrays, and whole slices follow the ellipsis, which also without them parts arrays."""
     used = sum(part.ndim if _is_mask(part) else part is not None and part is not Ellipsis for part in parts)
     if used > len(shape):
         raise IndexError(f"index: {used} indices for shape {shape} with {len(shape)} axes. Leave some out.")
@@ -120,7 +120,7 @@ def spelled_out(parts: list, shape: Shape) -> list:
     axis = 0
     for part in parts:
         if part is Ellipsis:
-            found += [WHOLE] * (len(shape) - used)
+            found += [Ellipsis] + [WHOLE] * (len(shape) - used)
             axis += len(shape) - used
         elif _is_mask(part):
             wanted = shape[axis:axis + part.ndim]
@@ -142,18 +142,22 @@ def take_apart(parts: tuple, shape: Shape) -> Advanced:
     """The basic part, the positions and their place in the result, by NumPy's rules."""
     spelled = spelled_out([plain(part) for part in parts], shape)
     slices: list = []
-    arrays: list[np.ndarray] = []
+    arrays: list[tuple[np.ndarray, int, int]] = []               # positions, axis, extent
     axes: list[int] = []
     places: list[int] = []
     axis = view_axis = 0
     for number, part in enumerate(spelled):
+        if part is Ellipsis:
+            continue
         if isinstance(part, (int, np.ndarray)):
             if _is_mask(part):                                    # 0-d: a new axis, taken once or not at all
                 slices.append(None)
-                arrays.append(np.zeros(int(part), np.int64))
+                arrays.append((np.zeros(int(part), np.int64), 0, 1))
             else:
+                if isinstance(part, int):
+                    shapes.check_bounds(part, axis, shape[axis])  # an array's bounds wait for the common shape
                 slices.append(WHOLE)
-                arrays.append(_checked(np.asarray(part), axis, shape[axis]))
+                arrays.append((np.asarray(part), axis, shape[axis]))
                 axis += 1
             axes.append(view_axis)
             places.append(number)
@@ -163,34 +167,24 @@ def take_apart(parts: tuple, shape: Shape) -> Advanced:
             axis += part is not None
             view_axis += 1
     adjacent = places == list(range(places[0], places[0] + len(places)))
-    return Advanced(tuple(slices), tuple(axes), _merged(arrays, [_size_of(slices, a, shape) for a in axes]),
-                    axes[0] if adjacent else 0)
-
-
-def _size_of(slices: list, view_axis: int, shape: Shape) -> int:
-    """The extent of an indexed axis of the view: 1 of a new one, otherwise the array's own."""
-    if slices[view_axis] is None:
-        return 1
-    return shape[view_axis - sum(part is None for part in slices[:view_axis])]
+    return Advanced(tuple(slices), tuple(axes), _merged(arrays), axes[0] if adjacent else 0)
 
 
 def _checked(positions: np.ndarray, axis: int, size: int) -> np.ndarray:
     """Positions counted from the front, after the bounds check."""
+    for extreme in (positions.min(), positions.max()):
+        shapes.check_bounds(int(extreme), axis, size)
     positions = positions.astype(np.int64, copy=False)
-    if positions.size:
-        for extreme in (positions.min(), positions.max()):
-            shapes.check_bounds(int(extreme), axis, size)
-        if positions.min() < 0:
-            positions = np.where(positions < 0, positions + size, positions)
-    return positions
+    return np.where(positions < 0, positions + size, positions)
 
 
-def _merged(arrays: list[np.ndarray], sizes: list[int]) -> np.ndarray:
-    """One position in the merged axes for the positions in each."""
-    common = shapes.broadcast_shapes("index", *[array.shape for array in arrays])
+def _merged(arrays: list[tuple[np.ndarray, int, int]]) -> np.ndarray:
+    """One position in the merged axes for the positions in each; of no positions none is out of range."""
+    common = shapes.broadcast_shapes("index", *[array.shape for array, _, _ in arrays])
     position = np.zeros(common, np.int64)
-    for array, size in zip(arrays, sizes):
-        position = position * size + array
+    if position.size:
+        for array, axis, size in arrays:
+            position = position * size + _checked(array, axis, size)
     return position
 
 
@@ -198,7 +192,7 @@ def _merged(arrays: list[np.ndarray], sizes: list[int]) -> np.ndarray:
 def getitem(self: Tensor, index: Any) -> Tensor:
     """NumPy's indexing. Basic indices give views; integers only, a value; arrays and masks, a copy."""
     parts = index if type(index) is tuple else (index,)
-    if type(index) is not slice and not is_basic(parts):
+    if not is_basic(parts):
         parts = tuple(plain(part) for part in parts)
         if not is_basic(parts):
             return _read_advanced(self, parts)
@@ -282,6 +276,7 @@ def _write_advanced(x: Tensor, parts: tuple, value: Tensor) -> None:
     leading = len(found.axes)
     wanted = (*found.positions.shape, *rest)
     ndim = found.positions.ndim
+    value = without_leading(value, len(wanted))
     if found.place and ndim:                     # the value's axes arrive in the result's order
         value = _moved_front(value, found.place, ndim, len(wanted))
     values = _fitted(value, wanted, x.dtype)
@@ -300,14 +295,12 @@ def _moved_front(value: Tensor, place: int, ndim: int, total: int) -> Tensor:
 
 def _fitted(value: Tensor, shape: Shape, dtype: np.dtype) -> Tensor:
     """The value in the shape and dtype that it replaces."""
-    while value.ndim > len(shape) and value.shape[0] == 1:
-        value = reshape(value, value.shape[1:])
     if shapes.broadcast_shapes("setitem", value.shape, shape) != shape:
         raise shapes.ShapeError(f"setitem: a value of shape {value.shape} does not fit {shape}. Reshape it.")
-    return value.astype(dtype, copy=False).broadcast_to(shape)  # type: ignore[attr-defined]
+    return value.astype(dtype, copy=False).broadcast_to(shape)
 
 
-Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem  # type: ignore[attr-defined]
+Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem  # type: ignore[method-assign]
 
 
 @public()
