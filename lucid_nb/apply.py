@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from . import backend, dtypes, tape
-from .array import Leaf, Node, Tensor, fresh, modes
+from .array import Leaf, Node, Tensor, fresh, new
 from .errors import DeviceError, DTypeError, GradError, ShapeError
 from .op import LARGE, RESULT, Compiled, Elementwise, Primitive, constant, registry
 from .storage import Broadcast, Movement, Permute, Version
 from .tape import next_sequence, place_of
 
 Params = Mapping[str, Any] | None
-new = object.__new__
+
 
 
 # ------------------------------------------------------------------------------------------------ operands
@@ -99,15 +99,15 @@ def apply(op: Elementwise | Primitive, values: Sequence[Any], params: Params = N
     return tuple([fresh(r) for r in result]) if type(result) is tuple else fresh(result)
 
 
-def recorded_one(op: Elementwise, compiled: Compiled, inputs: tuple, edges: tuple, wanted: int, raw: Any,
+def recorded_one(op: Elementwise, compiled: Compiled, x: Tensor, y: Tensor | None, edges: tuple, wanted: int, raw: Any,
                  frame: FrameType) -> Tensor:
-    """`recorded` for the common case: one result, of the inputs' shape. `frame` is the caller's, for error texts.
+    """`recorded` for the common case: one result, of the shape of its one or two inputs. `frame` is the caller's.
 
     `wanted`: bit i says that input i has an edge. The constructors of Tensor and Node are written out: this is the cost
     of a small op.
     """
     if type(raw) is not np.ndarray:
-        return recorded(op, inputs, edges, raw, None)
+        return recorded(op, (x,) if y is None else (x, y), edges, raw, None)
     plan = compiled.plans[wanted]
     if plan is None:
         plan = compiled.plans[wanted] = op.plan(edges).for_dtypes()
@@ -119,11 +119,18 @@ def recorded_one(op: Elementwise, compiled: Compiled, inputs: tuple, edges: tupl
     result.node = node = new(Node)
     node.op, node.plan, node.edges, node.like, node.watch = op, plan, edges, None, None
     node.place, node.sequence = place_of(frame), next_sequence()
-    if plan.kept:
-        node.saved, node.versions, node.stamp = save(plan.kept, (*inputs, result))
-    else:
+    kept = plan.kept
+    if not kept:
         node.saved, node.versions, node.stamp = (), (), 0
+    elif kept == BOTH and y is not None:
+        first, second = x.version or version_of(x), y.version or version_of(y)
+        node.saved, node.versions, node.stamp = (x.raw, y.raw), (first, second), first.count + second.count
+    else:
+        node.saved, node.versions, node.stamp = save(kept, (x, result) if y is None else (x, y, result))
     return result
+
+
+BOTH = (0, 1)        # of two inputs; of one, the input and the result
 
 
 def save(kept: tuple[int, ...], available: Sequence[Tensor]) -> tuple[Any, Any, int]:
@@ -261,7 +268,7 @@ class RecordingRunner(Runner):
 
     def reshape(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
         """Another shape."""
-        return x.reshape(shape)  # type: ignore[attr-defined]
+        return x.reshape(shape)
 
     def broadcast_to(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
         """A larger shape."""
@@ -392,4 +399,4 @@ def _accumulate(leaf: Leaf, g: Any, create_graph: bool, owned: set[int]) -> None
         leaf.grad = copied(g) if create_graph or leaf.watch is not None else g
 
 
-Tensor.backward = backward  # type: ignore[attr-defined]
+Tensor.backward = backward  # type: ignore[method-assign]

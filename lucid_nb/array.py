@@ -190,7 +190,7 @@ class Tensor:
 
     # ------------------------------------------------------------------------------------------------ views
     def view(self, step: Movement) -> "Tensor":
-        """One movement step further; of a value, which nothing may write, an array of its own as NumPy's scalars give."""
+        """One movement step further; of a value, which nothing may write, an array of its own (as of NumPy's scalars)."""
         storage = self.storage
         if storage is None:
             storage = self.share()
@@ -275,7 +275,7 @@ class Tensor:
                                          zip(reversed(shape), reversed(self.shape))):
             raise ShapeError(f"{name}: a value of shape {shape} does not fit {self.shape}. Reshape it.")
         given, wanted = value.dtype, self.dtype
-        if given != wanted and (given.kind == "c" != wanted.kind or not dtypes.can_cast(given, wanted, casting)):
+        if given != wanted and ((given.kind == "c" and wanted.kind != "c") or not dtypes.can_cast(given, wanted, casting)):
             raise DTypeError(f"{name}: {given} cannot go into {wanted}. Use .astype.")
 
     def _record_write(self, op: Any, value: "Tensor", params: dict, name: str, saved: tuple = ()) -> None:

@@ -205,7 +205,9 @@ class Elementwise:
                 if stamp != node.stamp:
                     node.raise_stale()
                 results = plan.kernel(*node.saved, g)
-                return (*plan.before, *results) if type(results) is tuple else (*plan.before, results)
+                if type(results) is not tuple:
+                    results = (results,)
+                return (*plan.before, *results) if plan.before else results
         saved = node.unpack()
         if call.records:
             saved = map(call.lift, saved, self._edges_of(plan, node), node.versions)

@@ -101,7 +101,7 @@ def unary_function(op: Elementwise) -> Callable:
                 edge = x.node
                 if edge is None or (anywhere.blocks and not modes.enabled):
                     return Tensor(result) if type(result) is ndarray else fresh(result)
-                return recorded_one(op, compiled, (x,), (edge,), 1, result, getframe(1))
+                return recorded_one(op, compiled, x, None, (edge,), 1, result, getframe(1))
         return apply(op, (x,))
     return function
 
@@ -125,28 +125,22 @@ def binary_function(op: Elementwise) -> Callable:
                         latest = a.dtype, b.dtype, compiled
                     size = a.size
                     if size == b.size:         # otherwise they broadcast: the general road
-                        return same_size(x, y, a, b, compiled, size, getframe(1))
+                        try:
+                            result = compiled.kernel(a, b) if size < LARGE else compiled.large(a, b)
+                        except ValueError:     # shapes: the general road says what is wrong with them
+                            return apply(op, (x, y))
+                        left, right = x.node, y.node
+                        if left is right is None or (anywhere.blocks and not modes.enabled):
+                            return Tensor(result) if type(result) is ndarray else fresh(result)
+                        if result.size == size and a.ndim == b.ndim:
+                            wanted = (0 if left is None else 1) + (0 if right is None else 2)
+                            return recorded_one(op, compiled, x, y, (left, right), wanted, result, getframe(1))
             elif type(y) in WEAK:
                 return with_scalar(x, y, False, getframe(1))
         elif type(x) in WEAK and type(y) is Tensor and (
                 (storage := y.storage) is None or storage.generation == y.generation):
             return with_scalar(y, x, True, getframe(1))
         return apply(op, (x, y))
-
-    def same_size(x: Tensor, y: Tensor, a: Any, b: Any, compiled: Any, size: int, frame: Any) -> Tensor:
-        try:
-            result = compiled.kernel(a, b) if size < LARGE else compiled.large(a, b)
-        except ValueError:                     # shapes: the general road says what is wrong with them
-            return apply(op, (x, y))
-        left, right = x.node, y.node
-        if left is right is None or (anywhere.blocks and not modes.enabled):
-            return Tensor(result) if type(result) is ndarray else fresh(result)
-        if result.size != size or a.ndim != b.ndim:
-            return apply(op, (x, y))
-        if a.dtype != b.dtype:                 # each gradient has its own input's dtype
-            return recorded(op, (x, y), (left, right), result, None)
-        wanted = (0 if left is None else 1) + (0 if right is None else 2)
-        return recorded_one(op, compiled, (x, y), (left, right), wanted, result, frame)
     return function
 
 
@@ -175,8 +169,8 @@ def scalar_function(op: Elementwise) -> Callable:
             inputs, edges = ((constant, x), (None, edge)) if is_first else ((x, constant), (edge, None))
             return recorded(op, inputs, edges, result, None)
         if is_first:
-            return recorded_one(op, compiled, (constant, x), (None, edge), 2, result, frame)
-        return recorded_one(op, compiled, (x, constant), (edge, None), 1, result, frame)
+            return recorded_one(op, compiled, constant, x, (None, edge), 2, result, frame)
+        return recorded_one(op, compiled, x, constant, (edge, None), 1, result, frame)
     return function
 
 

@@ -5,7 +5,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heappushpop
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Protocol
 
@@ -225,6 +225,7 @@ def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool) -> 
     leaves: dict[Any, Any] = {}
     pending: dict[Any, Any] = {}         # what has arrived at a node; for one with several results, a dict
     heap: list[tuple[int, Any]] = []
+    upcoming: Any = None                 # one that waits outside the heap: of a chain, the only one
     gradients, targets = zip(*[(g, node) for node, g in roots])
     while True:
         for g, target in zip(gradients, targets):
@@ -237,10 +238,17 @@ def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool) -> 
             else:
                 arrived[target] = g
                 if arrived is pending:
-                    heappush(heap, (target.sequence, target))
-        if not heap:
+                    if upcoming is None:
+                        upcoming = target
+                    else:
+                        heappush(heap, (target.sequence, target))
+        if heap:
+            node = (heappop(heap) if upcoming is None else heappushpop(heap, (upcoming.sequence, upcoming)))[1]
+        elif upcoming is None:
             return leaves
-        node = heappop(heap)[1]
+        else:
+            node = upcoming
+        upcoming = None
         g = pending.pop(node)
         if node.watch is not None:
             g = call.watched(node.watch, g)
