@@ -1,6 +1,7 @@
 """The vocabulary for integers, with NumPy's semantics.
 
-Arithmetic wraps, x // 0 and x % 0 are 0, INT_MIN // -1 is INT_MIN. Numba widens integers to 64 bits; the cast back to the dtype wraps.
+Arithmetic wraps, x // 0 and x % 0 are 0, INT_MIN // -1 is INT_MIN. Numba widens integers to 64 bits; the cast back to
+the dtype wraps.
 """
 from collections.abc import Callable
 from typing import Any
