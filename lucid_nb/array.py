@@ -190,7 +190,7 @@ class Tensor:
 
     # ------------------------------------------------------------------------------------------------ views
     def view(self, step: Movement) -> "Tensor":
-        """One movement step further; of a value, which nothing may write, an array of its own (as of NumPy's scalars)."""
+        """One movement step further; of a value, which nothing may write, an array of its own."""
         storage = self.storage
         if storage is None:
             storage = self.share()
@@ -245,7 +245,7 @@ class Tensor:
         table = backend.of(self.raw)
         raw = value.raw if value.dtype == self.dtype else table.cast(value.raw, self.dtype)
         if storage.aliases:
-            overlaps = value.storage is storage or table.name == "cpu" and np.may_share_memory(raw, self.raw)
+            overlaps = value.storage is storage or (table.name == "cpu" and np.may_share_memory(raw, self.raw))
             table.assign(self.raw, table.copy(raw) if overlaps else raw)
         else:
             storage.raw = put(storage.raw, self.steps, raw)
@@ -275,7 +275,7 @@ class Tensor:
                                          zip(reversed(shape), reversed(self.shape))):
             raise ShapeError(f"{name}: a value of shape {shape} does not fit {self.shape}. Reshape it.")
         given, wanted = value.dtype, self.dtype
-        if given != wanted and ((given.kind == "c" and wanted.kind != "c") or not dtypes.can_cast(given, wanted, casting)):
+        if given != wanted and not dtypes.can_cast(given, wanted, casting):
             raise DTypeError(f"{name}: {given} cannot go into {wanted}. Use .astype.")
 
     def _record_write(self, op: Any, value: "Tensor", params: dict, name: str, saved: tuple = ()) -> None:
@@ -321,7 +321,8 @@ class Tensor:
         """
         found = self.to_host().view()
         holder = self.storage or self
-        if self.node is not None or self.is_value or self._is_read_only() or (holder.version is not None and holder.version.is_saved()):
+        is_saved = holder.version is not None and holder.version.is_saved()     # a name for it would be one more holder
+        if self.node is not None or self.is_value or is_saved or self._is_read_only():
             found.flags.writeable = False
         return found
 
@@ -334,7 +335,8 @@ class Tensor:
 
     def __bool__(self) -> bool:
         if self.size != 1:
-            raise ShapeError(f"bool: the truth value of {self.size} elements, shape {self.shape}. Use .any() or .all().")
+            raise ShapeError(f"bool: the truth value of {self.size} elements, shape {self.shape}. "
+                             "Use .any() or .all().")
         return bool(self.item())
 
     def __float__(self) -> float: return float(self.item())  # type: ignore[arg-type]

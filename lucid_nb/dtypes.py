@@ -103,7 +103,9 @@ def to_float(dtype: np.dtype) -> np.dtype:
 
 
 def can_cast(given: np.dtype, wanted: np.dtype, casting: str) -> bool:
-    """NumPy's rule of conversions; floats of 16 bits convert into each other as other floats do."""
+    """NumPy's rule of conversions, but that nothing loses an imaginary part; 16-bit floats convert as others do."""
+    if given.kind == "c" != wanted.kind:
+        return False
     return np.can_cast(given, wanted, casting) or (casting != "safe" and is_float(given) and is_float(wanted))
 
 

@@ -46,10 +46,12 @@ def _is_last(table: Any, index: Any) -> Any:
 
 
 _gather = Primitive("gather", lambda table, x, index: table.gather(x, index),
-                    lambda ops, info, g, index: (ops.scatter_add(ops.zeros(info.shape(0), g), index, g), None), keeps=(1,))
+                    lambda ops, info, g, index: (ops.scatter_add(ops.zeros(info.shape(0), g), index, g), None),
+                    keeps=(1,))
 _scatter_add = Primitive("scatter_add", lambda table, x, index, values: table.scatter_add(x, index, values),
                          lambda ops, info, g, index: (g, None, ops.gather(g, index)), keeps=(1,))
-_scatter = Primitive("scatter", lambda table, x, index, values: table.scatter(x, index, values), _pull_scatter, keeps=(1,))
+_scatter = Primitive("scatter", lambda table, x, index, values: table.scatter(x, index, values), _pull_scatter,
+                     keeps=(1,))
 _last = Primitive("is_last", _is_last, None)
 
 

@@ -23,7 +23,8 @@ def parts(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple:
     beyond = draw(st.sampled_from([0] * 9 + [1]))
     while axis < len(shape):
         size = shape[axis]
-        kind = draw(st.sampled_from("int slice slice array array list mask masks None Ellipsis truth stop".split()))
+        kind = draw(st.sampled_from(["int", "slice", "slice", "array", "array", "list", "mask", "masks", "None",
+                                     "Ellipsis", "truth", "stop"]))
         if kind == "stop":
             break
         if kind in ("None", "truth") or (kind == "Ellipsis" and may_have_ellipsis):
@@ -94,7 +95,11 @@ def test_reading_equals_numpys(device: str, case: tuple[np.ndarray, Any], as_ten
         with pytest.raises(LucidError):
             x[given_index]
         return
-    found = x[given_index]
+    try:
+        found = x[given_index]
+    except IndexError as error:                                # NumPy lets an empty mask of another extent pass
+        assert "a mask of shape" in str(error) and expected.size == array.size == 0
+        return
     assert found.shape == expected.shape and found.dtype == expected.dtype and found.device == device
     np.testing.assert_array_equal(found.numpy(), expected)
 
@@ -254,7 +259,7 @@ def test_refused_index_says_the_same_on_every_device(device: str, index: Any, te
 
 @devices
 def test_index_of_an_empty_axis_says_so(device: str) -> None:
-    with pytest.raises(IndexError, match="index: 0 is out of range for axis 0 of size 0. It is empty"):
+    with pytest.raises(IndexError, match=r"index: 0 is out of range for axis 0 of size 0\. It is empty"):
         lnb.zeros((0, 2), device=device)[0]
 
 
