@@ -132,7 +132,8 @@ def binary_function(op: Elementwise) -> Callable:
                         left, right = x.node, y.node
                         if left is right is None or (anywhere.blocks and not modes.enabled):
                             return Tensor(result) if type(result) is ndarray else fresh(result)
-                        if result.size == size and a.ndim == b.ndim:
+                        # Where dtypes differ, too, the gradients must be fitted to the inputs.
+                        if result.size == size and a.ndim == b.ndim and (a.dtype is b.dtype or a.dtype == b.dtype):
                             wanted = (0 if left is None else 1) + (0 if right is None else 2)
                             return recorded_one(op, compiled, x, y, (left, right), wanted, result, getframe(1))
             elif type(y) in WEAK:
