@@ -34,7 +34,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     (2, 2)
     """
     if isinstance(data, Tensor):
-        found = data.detach().copy()  # type: ignore[attr-defined]
+        found = data.detach().copy()
         found = found if dtype is None else astype(found, dtype, copy=False)
         found = found if device is None else to(found, backend.resolve(device))
     else:
@@ -73,7 +73,7 @@ def asarray(data: Any, /, dtype: Any = None, *, device: Any = None, copy: bool |
     if isinstance(data, Tensor):
         found = data if dtype is None else astype(data, dtype, copy=False)
         found = found if device is None else to(found, backend.resolve(device))
-        return found.copy() if copy and found is data else found  # type: ignore[attr-defined]
+        return found.copy() if copy and found is data else found
     return Tensor(_raw_of("asarray", data, dtype, device, copies=bool(copy)))
 
 
@@ -81,7 +81,7 @@ def asarray(data: Any, /, dtype: Any = None, *, device: Any = None, copy: bool |
 def array(data: Any, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0, device: Any = None) -> Tensor:
     """NumPy's spelling of `tensor`; `copy=False` shares where possible."""
     found = tensor(data, dtype=dtype, device=device) if copy else asarray(data, dtype, device=device)
-    return found.reshape((1,) * (ndmin - found.ndim) + found.shape) if ndmin > found.ndim else found  # type: ignore
+    return found.reshape((1,) * (ndmin - found.ndim) + found.shape) if ndmin > found.ndim else found
 
 
 def _shape_and_dtype(op: str, arguments: tuple, dtype: Any) -> tuple[shapes.Shape, Any]:
@@ -137,7 +137,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     name = backend.resolve(device)
     value = fill_value if isinstance(fill_value, Tensor) else Tensor(_raw_of("full", fill_value, dtype, name, True))
     value = value if dtype is None else astype(value, dtype, copy=False)
-    return _finish(backend.table(name).copy(value.broadcast_to(sizes).raw), requires_grad)  # type: ignore[attr-defined]
+    return _finish(backend.table(name).copy(value.broadcast_to(sizes).raw), requires_grad)
 
 
 def _like(a: Any, dtype: Any, device: Any) -> tuple[np.dtype, str]:

@@ -63,7 +63,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
         raise DTypeError(f"from_dlpack: {type(x).__name__} offers no DLPack memory ({error}). "
                          "Use lnb.asarray.") from None
     shared = Tensor(found.copy() if copy else found)
-    return shared if device is None else shared.to(device)  # type: ignore[attr-defined]
+    return shared if device is None else shared.to(device)
 
 
 def rebuild(array: np.ndarray, device: str, requires_grad: bool) -> Tensor:
@@ -80,8 +80,8 @@ def reduce(self: Tensor) -> tuple:
 
 
 def _install() -> None:
-    Tensor.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
-    Tensor.__dlpack__, Tensor.__dlpack_device__ = dlpack, dlpack_device  # type: ignore[attr-defined]
+    Tensor.__array_ufunc__ = array_ufunc  # type: ignore[method-assign]
+    Tensor.__dlpack__, Tensor.__dlpack_device__ = dlpack, dlpack_device  # type: ignore[method-assign]
     Tensor.__buffer__, Tensor.__reduce__ = buffer, reduce  # type: ignore[assignment]
 
 

@@ -82,13 +82,13 @@ def _widened(x: Any) -> Tensor:
     if not dtypes.is_inexact(found.dtype):
         return found
     wide = np.complex128 if found.dtype.kind == "c" else np.float64
-    return found.astype(wide, copy=False).detach()  # type: ignore[attr-defined]
+    return found.astype(wide, copy=False).detach()
 
 
 def _on_device(array: np.ndarray, like: Tensor) -> Tensor:
     """A host array where another tensor lives."""
     found = Tensor(np.asarray(array))
-    return found if like.device == "cpu" else found.to(like.device)  # type: ignore[attr-defined]
+    return found if like.device == "cpu" else found.to(like.device)
 
 
 def _check(f: Callable, point: _Point, random: np.random.Generator, this: int, last: int) -> None:
@@ -167,8 +167,9 @@ def _gradient(f: Callable, count: int, wanted: Sequence[int]) -> Callable:
             for number in wanted:
                 inputs[number] = inputs[number] if inputs[number].requires_grad else _leaf(inputs[number])
             results = _inexact(f(*inputs))
-            pairs = [(result, seed) for result, seed in zip(results, seeds) if result.requires_grad]
-            found = gradients_of(*zip(*pairs), True, creates) if pairs else {}
+            outputs = [result for result in results if result.requires_grad]
+            arriving = [seed for result, seed in zip(results, seeds) if result.requires_grad]
+            found = gradients_of(outputs, arriving, True, creates) if outputs else {}
         nodes = [inputs[number].refresh().node for number in wanted]
         return tuple([_as_gradient(found.get(node), inputs[number]) for node, number in zip(nodes, wanted)])
     return gradient

@@ -65,6 +65,6 @@ def _check(a: tuple[int, ...], b: tuple[int, ...]) -> None:
         raise ShapeError(f"matmul: inner sizes differ, {a[-1]} and {inner} (shapes {a} and {b}). Transpose one.")
 
 
-Tensor.__matmul__ = matmul  # type: ignore[attr-defined]
-Tensor.__rmatmul__ = lambda self, other: matmul(other, self)  # type: ignore[attr-defined]
-Tensor.__imatmul__ = lambda self, other: self.update(matmul(self, other), "matmul")  # type: ignore[attr-defined]
+Tensor.__matmul__ = matmul  # type: ignore[method-assign]
+Tensor.__rmatmul__ = lambda self, other: matmul(other, self)  # type: ignore[method-assign]
+Tensor.__imatmul__ = lambda self, other: self.update(matmul(self, other), "matmul")  # type: ignore[method-assign]

@@ -92,8 +92,8 @@ def transpose(self: Tensor, *axes: Any) -> Tensor:
     return permute_dims(self, given)
 
 
-Tensor.transpose = transpose  # type: ignore[attr-defined]
-Tensor.permute_dims = Tensor.permute = transpose  # type: ignore[attr-defined]
+Tensor.transpose = transpose  # type: ignore[method-assign]
+Tensor.permute_dims = Tensor.permute = transpose  # type: ignore[method-assign]
 
 
 @public()
@@ -151,7 +151,7 @@ def copy(x: Any, /) -> Tensor:
     return apply(_copy, (as_tensor("copy", x),))
 
 
-Tensor.clone = Tensor.__copy__ = copy  # type: ignore[attr-defined]
+Tensor.clone = Tensor.__copy__ = copy  # type: ignore[method-assign]
 
 
 def to(self: Tensor, target: Any) -> Tensor:
@@ -170,4 +170,4 @@ def to(self: Tensor, target: Any) -> Tensor:
     return astype(self, target, copy=False)
 
 
-Tensor.to = to  # type: ignore[attr-defined]
+Tensor.to = to  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""The devices on which an op is tested: all but the CPU where they are installed, CUDA in the simulator's own process."""
+"""The devices on which an op is tested: MLX where it is installed, CUDA in the simulator's own process."""
 
 import os
 

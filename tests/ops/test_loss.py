@@ -25,7 +25,8 @@ def definition(logits, target, ignore_index=-100, reduction="mean"):
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 def test_value_follows_the_definition(reduction, device):
     logits = LOGITS.astype("float32")
-    found = lnb.cross_entropy(lnb.asarray(logits, device=device), lnb.asarray(TARGET, device=device), reduction=reduction)
+    found = lnb.cross_entropy(lnb.asarray(logits, device=device), lnb.asarray(TARGET, device=device),
+                              reduction=reduction)
     assert found.dtype == np.float32
     assert_close(found, definition(logits, TARGET, reduction=reduction), rtol=2e-6, atol=1e-7)
 

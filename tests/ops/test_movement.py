@@ -20,7 +20,8 @@ MOVES = {
     "transpose": (lambda x: lnb.transpose(x), lambda x: x.transpose()),
     "transpose of some axes": (lambda x: x.transpose(1, 0, 2), lambda x: x.transpose(1, 0, 2)),
     "mT": (lambda x: x.mT, lambda x: np.swapaxes(x, -1, -2)),
-    "broadcast_to": (lambda x: lnb.broadcast_to(x[:, :1], (5, 2, 3, 4)), lambda x: np.broadcast_to(x[:, :1], (5, 2, 3, 4))),
+    "broadcast_to": (lambda x: lnb.broadcast_to(x[:, :1], (5, 2, 3, 4)),
+                     lambda x: np.broadcast_to(x[:, :1], (5, 2, 3, 4))),
     "concat": (lambda x: lnb.concat([x, x[:, :1], x * 2], axis=1), lambda x: np.concatenate([x, x[:, :1], x * 2], 1)),
     "concat of flattened": (lambda x: lnb.concat([x, x[0]], axis=None), lambda x: np.concatenate([x, x[0]], axis=None)),
     "copy": (lambda x: x.copy() * 2, lambda x: x * 2),
@@ -81,7 +82,8 @@ def test_concat_promotes_and_takes_lists():
 def test_concat_sends_each_operand_its_gradient(device):
     a, b = (lnb.asarray(np.ones(shape, "float32"), device=device) for shape in ((2, 2), (2, 1)))
     b.requires_grad = True
-    (lnb.concat([a, b, b], axis=1) * lnb.asarray(np.arange(8, dtype="float32").reshape(2, 4), device=device)).sum().backward()
+    weights = lnb.asarray(np.arange(8, dtype="float32").reshape(2, 4), device=device)
+    (lnb.concat([a, b, b], axis=1) * weights).sum().backward()
     assert b.grad.tolist() == [[5], [13]] and a.grad is None
 
 

@@ -1,5 +1,7 @@
 """Reductions against NumPy and SciPy, and their gradients against finite differences."""
 
+from functools import partial
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -115,7 +117,8 @@ def test_any_shape_and_layout_reduces_as_in_numpy(data):
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "max", "argmax", "logsumexp"])
-@pytest.mark.parametrize("shape, axis", [((3, 50_003), 1), ((50_003, 3), 0), ((70, 40, 30), 1), ((100_003,), None)], ids=str)
+@pytest.mark.parametrize("shape, axis", [((3, 50_003), 1), ((50_003, 3), 0), ((70, 40, 30), 1), ((100_003,), None)],
+                         ids=str)
 def test_threads_and_layout_change_no_bit(name, shape, axis):
     x = RNG.standard_normal(shape).astype("float32")
     before, found = lnb.get_num_threads(), []
@@ -134,7 +137,7 @@ def test_threads_and_layout_change_no_bit(name, shape, axis):
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradient_follows_finite_differences(name, axis):
     for keepdims in (False, True):
-        check_grad(lambda x: GRADIENTS[name](x, axis=axis, keepdims=keepdims), X[:2, :3, :2])
+        check_grad(partial(GRADIENTS[name], axis=axis, keepdims=keepdims), X[:2, :3, :2])
 
 
 def test_gradient_of_complex_sum_follows_finite_differences():
@@ -167,7 +170,7 @@ def test_bad_arguments_are_refused_with_the_values(device):
     x = lnb.asarray(X, device=device)
     with pytest.raises(errors.AxisError, match=r"sum: axis 3 is out of range for 3 dimensions. Use -3 to 2."):
         lnb.sum(x, axis=3)
-    with pytest.raises(errors.AxisError, match="max: axis .* names an axis twice"):
+    with pytest.raises(errors.AxisError, match=r"max: axis .* names an axis twice"):
         lnb.max(x, axis=(0, -3))
     with pytest.raises(errors.DTypeError, match="argmax: complex64 has no order"):
         lnb.argmax(lnb.asarray(np.ones(2, "complex64"), device=device))

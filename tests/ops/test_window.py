@@ -32,7 +32,8 @@ def pairs_of(padding, sizes, kernel, stride, dilation):
     if padding == "valid":
         return [(0, 0), (0, 0)]
     if padding == "same":
-        totals = [max((-(-n // s) - 1) * s + d * (k - 1) + 1 - n, 0) for n, k, s, d in zip(sizes, kernel, stride, dilation)]
+        totals = [max((-(-n // s) - 1) * s + d * (k - 1) + 1 - n, 0)
+                  for n, k, s, d in zip(sizes, kernel, stride, dilation)]
         return [(t // 2, t - t // 2) for t in totals]
     padding = (padding,) * 2 if isinstance(padding, int) else padding
     return [(p, p) if isinstance(p, int) else p for p in padding]
@@ -49,7 +50,8 @@ def direct(x, w, stride=1, padding=0, dilation=1, groups=1):
     for i in range(w.shape[3]):
         for j in range(w.shape[4]):
             top, left = i * dilation[0], j * dilation[1]
-            taps = x[..., top:top + (rows - 1) * stride[0] + 1:stride[0], left:left + (cols - 1) * stride[1] + 1:stride[1]]
+            taps = x[..., top:top + (rows - 1) * stride[0] + 1:stride[0],
+                     left:left + (cols - 1) * stride[1] + 1:stride[1]]
             found += np.einsum("ngcyx,goc->ngoyx", taps, w[..., i, j])
     return found.reshape(x.shape[0], groups * w.shape[1], rows, cols)
 
