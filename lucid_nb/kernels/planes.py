@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from ..shapes import Shape
+from ..shapes import Shape, Window
 from . import memory
 from .layout import contiguous
 
@@ -73,6 +74,15 @@ class Planes:
         """Results along each axis."""
         return tuple(axis.results for axis in self.axes)
 
+    @cached_property
+    def shares(self) -> list[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+        """What goes where: an index into the planes and one into the array, for each phase of the axes."""
+        found = []
+        for number in np.ndindex(self.shape[:3]):
+            sources, places = zip(*(axis.share(axis.phases[at]) for axis, at in zip(self.axes, number)))
+            found.append(((slice(None), slice(None), *number, *places), (slice(None), slice(None), *sources)))
+        return found
+
     def fill(self, x: np.ndarray) -> np.ndarray:
         """The planes of x (images, channels, depth, height, width); where they are a copy, LANES elements follow."""
         if self.whole:
@@ -80,9 +90,8 @@ class Planes:
         shape = (*x.shape[:2], *self.shape)
         planes = memory.empty((prod(shape) + LANES,), x.dtype)[:-LANES].reshape(shape)
         planes[...] = 0
-        for number in np.ndindex(self.shape[:3]):
-            sources, places = zip(*(axis.share(axis.phases[at]) for axis, at in zip(self.axes, number)))
-            planes[:, :, *number, *places] = x[:, :, *sources]
+        for target, source in self.shares:
+            planes[target] = x[source]
         return planes
 
     def offsets(self, channels: int) -> np.ndarray:
@@ -107,3 +116,42 @@ class Planes:
         cols = min(width, TILE)
         row_cuts, col_cuts = -(-height // rows), -(-width // cols)
         return depth * row_cuts * col_cuts, (height, width, rows, cols, row_cuts, col_cuts)
+
+
+def triple(values: Shape, filler: int) -> Shape:
+    """Three spatial numbers, led by `filler`."""
+    return (filler,) * (3 - len(values)) + tuple(values)
+
+
+def geometry(window: Window) -> tuple[Shape, Shape, Shape]:
+    """Stride, low padding and dilation of three axes."""
+    return triple(window.stride, 1), triple(window.low, 0), triple(window.dilation, 1)
+
+
+def forward_planes(x_shape: Shape, w_shape: Shape, window: Window) -> Planes:
+    """What the results of a convolution read."""
+    sizes, taps = triple(x_shape[2:], 1), triple(w_shape[2:], 1)
+    results = triple(window.output_sizes(x_shape[2:], w_shape[2:]), 1)
+    return Planes(tuple(
+        Axis(size, low, stride, tuple(range(0, count * dilation, dilation)), result)
+        for size, count, result, stride, low, dilation in zip(sizes, taps, results, *geometry(window))))
+
+
+def remainders(size: int, taps: int, g_size: int, stride: int, low: int, dilation: int
+                ) -> tuple[tuple[Axis, Offsets, slice], ...]:
+    """One input axis by remainders of the stride: what is read of g, by which taps, and where the results belong.
+
+    Element i of the input meets tap k in result o where i + low = stride * o + dilation * k. With i + low =
+    stride * q + remainder that is o = q - (dilation * k - remainder) / stride, for the taps that divide.
+    """
+    parts = []
+    for remainder in range(stride):
+        chosen = tuple(k for k in range(taps) if (dilation * k - remainder) % stride == 0)
+        first = -((remainder - low) // stride)
+        results = (size - 1 + low - remainder) // stride - first + 1
+        if chosen and results > 0:
+            places = [first - (dilation * k - remainder) // stride for k in chosen]
+            padding = max(0, -min(places))
+            axis = Axis(g_size, padding, 1, tuple(place + padding for place in places), results)
+            parts.append((axis, chosen, slice(stride * first + remainder - low, None, stride)))
+    return tuple(parts)

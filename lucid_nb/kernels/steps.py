@@ -27,6 +27,7 @@ def range_kernel(path: str, *types: str) -> RangeKernel:
     return RangeKernel(LOOPS + path, types)
 
 
+@cache
 def kernel_of(path: str, pointers: tuple[np.dtype, ...], integers: int) -> RangeKernel:
     """The kernel at a path below kernels/loops for arrays of these dtypes followed by integers."""
     return range_kernel(path, *(f"{dtype.name}*" for dtype in pointers), *["int64"] * integers)

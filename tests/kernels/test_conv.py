@@ -214,6 +214,7 @@ def test_conv_gives_the_same_bits_within_any_limit_of_memory(limit, monkeypatch)
     np.testing.assert_array_equal(conv_weight_grad(x, g, window, w.shape), expected[1])
 
 
+@pytest.mark.serial
 def test_conv_gives_the_same_bits_for_any_number_of_threads():
     window, x, w = Window((1, 1), (1, 1), (1, 1), (1, 1)), values((4, 16, 40, 40)), values((18, 16, 3, 3))
     found, before = set(), threads.num_threads()

@@ -81,6 +81,7 @@ def test_scatter_add_of_whole_numbers(rest, dtype):
     assert_fresh(scatter_add(raw[::-1], index, update[::-1]), scatter_add(raw[::-1].copy(), index, update[::-1].copy()))
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("cols", [1, 64])
 def test_scatter_add_adds_in_order_for_any_number_of_threads(dtype, cols):

@@ -21,7 +21,7 @@ SHAPES = [(1,), (7,), (1030,), (300_001,), (3, 5), (257, 33), (33, 1030), (40_00
 LARGE_SHAPES = [(300_001,), (2, 200_003), (40_000, 9), (3, 20_000, 5), (300, 1030), (9, 70, 700)]
 
 
-@pytest.fixture(params=[1, 2])
+@pytest.fixture(params=[1, pytest.param(2, marks=pytest.mark.serial)])
 def number_of_threads(request):
     before = threads.num_threads()
     threads.set_num_threads(request.param)
@@ -63,6 +63,7 @@ def test_extremes_over_all_combinations_of_axes(kind, shape, dtype):
         np.testing.assert_array_equal(result, ORACLES[kind](raw, axis=axes, keepdims=keepdims), strict=True)
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("kind", ["sum", "max", "min"])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("shape", LARGE_SHAPES, ids=str)

@@ -168,6 +168,7 @@ def test_softmax_of_empty_arrays():
     assert cross_entropy_grad(empty, np.zeros(0, np.int64), empty[:, 0], 0).shape == (0, 4)
 
 
+@pytest.mark.serial
 @each_dtype
 @pytest.mark.parametrize("shape,axis", [((300, 1500), 1), ((300, 1500), 0), ((1, 200_000), 1), ((20, 900, 30), 1)])
 def test_softmax_gives_the_same_bits_for_any_number_of_threads(shape, axis, dtype):
