@@ -100,6 +100,13 @@ def ufunc_loop_object(function, symbol):
     return _c_function(function, words, words, lambda builder, inner, *arguments: list(arguments), symbol)
 
 
+def builtin_object(function, symbol):
+    """Compile `function(self, arguments, count)`, of addresses as int64, to the C function of a Python builtin."""
+    words = (numba_type("int64"),) * 3
+    return _c_function(function, words, words, lambda builder, inner, *arguments: list(arguments), symbol,
+                       numba_type("int64"))
+
+
 def _operand(builder, table, number, kind, wanted):
     """Word `number` of the table as an argument of LLVM type `wanted`."""
     from llvmlite import ir
@@ -113,14 +120,14 @@ def _operand(builder, table, number, kind, wanted):
     return word if kind.bitwidth == WORD_BITS else builder.trunc(word, wanted)
 
 
-def _c_function(function, arguments, exported, unpack, symbol):
+def _c_function(function, arguments, exported, unpack, symbol, returned=None):
     """Numba's own cfunc would wrap a kernel in code that reports exceptions: it needs the GIL and a dozen Python
     symbols. A kernel cannot raise, so this wrapper converts the arguments, calls, and drops the status."""
     from numba.core.compiler_lock import global_compiler_lock
     with global_compiler_lock:
-        result = _translated(function, arguments)
+        result = _translated(function, arguments, returned or numba_type("void"))
         library = result.library
-        library.add_ir_module(_wrapper(result, exported, unpack, symbol))
+        library.add_ir_module(_wrapper(result, exported, unpack, symbol, returned))
         # Not Numba's library.finalize: it would hand the module to Numba's engine, which emits it a second time.
         module = library._final_module
         for helper in dict.fromkeys(library._linking_libraries):
@@ -130,9 +137,8 @@ def _c_function(function, arguments, exported, unpack, symbol):
         return module_object(module, symbol)
 
 
-def _translated(function, arguments):
+def _translated(function, arguments, returned):
     """Numba's compile result of a function: IR only, no wrappers, no machine code."""
-    from numba.core import types
     from numba.core.compiler import Flags, compile_extra
     from numba.core.cpu import FastMathOptions
     from numba.core.registry import cpu_target
@@ -142,19 +148,20 @@ def _translated(function, arguments):
     typing, target = cpu_target.typing_context, cpu_target.target_context
     typing.refresh()
     target.refresh()
-    return compile_extra(typing, target, function, arguments, types.void, flags, {})
+    return compile_extra(typing, target, function, arguments, returned, flags, {})
 
 
-def _wrapper(result, exported, unpack, symbol):
+def _wrapper(result, exported, unpack, symbol, returned):
     """An IR module with the C function `symbol`, which calls the compiled function."""
     from llvmlite import ir
     module = result.library.create_ir_module(symbol)
     inner = result.target_context.declare_function(module, result.fndesc)
     kinds = [result.target_context.get_value_type(kind) for kind in exported]
-    wrapper = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), symbol)
+    kind = ir.VoidType() if returned is None else result.target_context.get_value_type(returned)
+    wrapper = ir.Function(module, ir.FunctionType(kind, kinds), symbol)
     builder = ir.IRBuilder(wrapper.append_basic_block())
     result_slot, exception_slot, *wanted = inner.function_type.args
-    unused = [builder.alloca(slot.pointee) for slot in (result_slot, exception_slot)]
-    builder.call(inner, unused + unpack(builder, wanted, *wrapper.args))
-    builder.ret_void()
+    slots = [builder.alloca(slot.pointee) for slot in (result_slot, exception_slot)]
+    builder.call(inner, slots + unpack(builder, wanted, *wrapper.args))
+    builder.ret_void() if returned is None else builder.ret(builder.load(slots[0]))
     return module

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy._core import _multiarray_umath
+from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 from ..dtypes import BFLOAT16
 from ..printing import PRINTED, body_lines, operand_names
 from ..program import Program
-from . import memory, store, threads
+from . import builtin, memory, store, threads
 from .copying import coalesce, contiguous
 
 MEMORY = {"float16": "uint16", "bfloat16": "uint16", "bool": "uint8"}     # how the kernel sees a dtype in memory
@@ -143,7 +143,9 @@ class Kernel:
         self.walks: dict[tuple, Walk] = {}
         self.ufunc = make_ufunc(name, _loop("ufunc_loop"), self.layout((False,) * self.inputs), memory_dtypes, self.inputs)
         has_words = {"float16", "bfloat16"} & {*program.inputs, *program.results}
-        self.small = self._by_words if has_words else self.ufunc
+        by_numpy = self._by_words if has_words else self.ufunc
+        dtypes = [_dtype(dtype) for dtype in program.inputs + program.results]
+        self.small = builtin.make(name, by_numpy, ctypes.addressof(self.layout((False,) * self.inputs)), dtypes, LARGE)
 
     def layout(self, repeated: tuple[bool, ...]) -> Any:
         """What the loops need to know of the kernel in which these inputs are one repeated value each."""

@@ -23,10 +23,10 @@ from pathlib import Path
 from .. import config
 from ..errors import BackendError
 from . import compiler, objects
-from .compiler import elementwise_object, module_object, range_object, ufunc_loop_object
+from .compiler import builtin_object, elementwise_object, module_object, range_object, ufunc_loop_object
 
-__all__ = ["RangeKernel", "StoreError", "clear", "elementwise_object", "load", "module_object", "path", "range_object",
-           "size", "ufunc_loop_object"]
+__all__ = ["RangeKernel", "StoreError", "builtin_object", "clear", "elementwise_object", "load", "module_object", "path",
+           "range_object", "size", "ufunc_loop_object"]
 
 MAGIC = b"LUCIDNB1"
 SUFFIX, TEMPORARY = ".kernel", ".tmp"

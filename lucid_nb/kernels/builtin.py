@@ -1,0 +1,75 @@
+"""Kernels as Python builtins: the short road of small arrays. Where it is not to be had, the ufunc serves alone."""
+
+import ctypes
+import platform
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from . import store
+
+FASTCALL = 0x80                # METH_FASTCALL
+NEW_LIKE_ARRAY = 277           # of NumPy's public array API table: PyArray_NewLikeArray
+
+
+class MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("address", ctypes.c_void_p), ("flags", ctypes.c_int),
+                ("doc", ctypes.c_char_p)]
+
+
+@cache
+def is_possible() -> bool:
+    """Is this a Python whose objects, and a NumPy whose arrays, lie in memory as the builtin reads them?"""
+    if platform.python_implementation() != "CPython" or struct.calcsize("P") != 8 or sys.byteorder != "little":
+        return False
+    if object.__basicsize__ != 16 or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return False
+    probe = np.arange(6, dtype=np.float32).reshape(2, 3)
+    words = ctypes.cast(id(probe), ctypes.POINTER(ctypes.c_int64))
+    halves = ctypes.cast(id(probe), ctypes.POINTER(ctypes.c_int32))
+    dimensions = ctypes.cast(words[4], ctypes.POINTER(ctypes.c_int64))
+    return (words[1] == id(np.ndarray) and words[2] == probe.ctypes.data and halves[6] == 2
+            and dimensions[:2] == [2, 3] and words[7] == id(probe.dtype) and halves[16] & 0x101 == 0x101)
+
+
+@cache
+def functions() -> list[int]:
+    """Addresses of what the builtin calls, in the order of its table."""
+    from numpy._core import _multiarray_umath
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    api = ctypes.cast(pointer(_multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+    names = "Py_IncRef", "Py_DecRef", "PyTuple_New", "PyTuple_SetItem", "PyObject_Vectorcall"
+    found = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in names]
+    return [id(np.ndarray), api[NEW_LIKE_ARRAY], *found]  # type: ignore[list-item]
+
+
+@cache
+def _address() -> int:
+    """The machine code that all builtins share."""
+    def compile_call(symbol: str) -> bytes:
+        from .loops import builtin as loops
+        return store.builtin_object(loops.call, symbol)
+    return store.load("builtin call", compile_call)
+
+
+_kept_alive: list[Any] = []      # a builtin borrows its method definition
+
+
+def make(name: str, ufunc: np.ufunc, layout: int, dtypes: Sequence[np.dtype], limit: int) -> Callable:
+    """A builtin for a kernel with this layout, over arrays of these dtypes and up to `limit` elements; the ufunc itself
+    where this Python has no such road."""
+    if not is_possible():
+        return ufunc
+    words = np.array([*functions(), id(ufunc), limit, layout, *map(id, dtypes)], np.int64)
+    method = MethodDef(name.encode(), _address(), FASTCALL, None)
+    _kept_alive.append((method, words, ufunc, tuple(dtypes)))
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return new(ctypes.addressof(method), words, None)
