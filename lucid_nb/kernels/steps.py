@@ -39,8 +39,8 @@ def grain(elements: int) -> int:
 
 
 def panel_of(outer: int, cols: int) -> int:
-    """How many columns a unit takes: what feeds four threads, from 64 up to what a kernel takes."""
-    return min(PANEL, max(64, -(-outer * cols // 256) * 64))
+    """How many columns a unit takes: what feeds four threads, from 128 up to what a kernel takes."""
+    return min(PANEL, max(128, -(-outer * cols // 256) * 64))
 
 
 def kernel_step(kernel: RangeKernel, shape: Shape, dtype: np.dtype, count: int, elements: int, *integers: int) -> Step:

@@ -82,7 +82,12 @@ def column_max(x, rows, step, best, width):
     """best = the column maxima of at least one row."""
     for j in range(width):
         best[j] = x[j]
-    for row in range(1, rows):
+    for row in range(1, rows - 3, 4):
+        a, b = shift(x, row * step), shift(x, (row + 1) * step)
+        c, d = shift(x, (row + 2) * step), shift(x, (row + 3) * step)
+        for j in range(width):
+            best[j] = larger(best[j], larger(larger(a[j], b[j]), larger(c[j], d[j])))
+    for row in range(rows - (rows - 1) % 4, rows):
         line = shift(x, row * step)
         for j in range(width):
             best[j] = larger(best[j], line[j])
@@ -93,7 +98,12 @@ def column_min(x, rows, step, best, width):
     """best = the column minima of at least one row."""
     for j in range(width):
         best[j] = x[j]
-    for row in range(1, rows):
+    for row in range(1, rows - 3, 4):
+        a, b = shift(x, row * step), shift(x, (row + 1) * step)
+        c, d = shift(x, (row + 2) * step), shift(x, (row + 3) * step)
+        for j in range(width):
+            best[j] = smaller(best[j], smaller(smaller(a[j], b[j]), smaller(c[j], d[j])))
+    for row in range(rows - (rows - 1) % 4, rows):
         line = shift(x, row * step)
         for j in range(width):
             best[j] = smaller(best[j], line[j])
