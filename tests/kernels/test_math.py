@@ -236,6 +236,59 @@ def test_integer_functions_are_those_of_numpy(dtype):
             np.testing.assert_array_equal(apply(f"{name}_{dtype}", a), getattr(np, name)(a), err_msg=name)
 
 
+# ------------------------------------------------------------------------------------------------------ complex numbers
+COMPLEX = {"complex64": "float32", "complex128": "float64"}
+UNARY = ("exp", "log", "sqrt", "sin", "cos", "tanh")
+
+
+@pytest.mark.parametrize(("dtype", "real"), COMPLEX.items())
+@pytest.mark.parametrize("name", UNARY)
+def test_complex_functions_are_within_three_epsilon(name, dtype, real):
+    random = np.random.default_rng(6)
+    z = (random.standard_normal(300) + 1j * random.standard_normal(300)) * 10.0 ** random.integers(-3, 3, 300)
+    z = z.astype(dtype)
+    exact = [getattr(mp, name)(mp.mpc(x)) for x in z.tolist()]
+    found = [mp.mpc(y) for y in apply(f"{name}_{dtype}", z).tolist()]
+    errors = [abs(y - e) / abs(e) for y, e in zip(found, exact) if 1e-30 < abs(e) < 1e30]
+    assert len(errors) > 200
+    assert max(errors) <= 3 * np.finfo(real).eps
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+@pytest.mark.parametrize("name", UNARY)
+def test_complex_special_values_are_those_of_numpy(name, dtype):
+    parts = [0.0, -0.0, 1.0, -1.0, 0.5, -20.0, np.inf, -np.inf, np.nan]
+    z = np.array([complex(a, b) for a in parts for b in parts], dtype)
+    with np.errstate(all="ignore"):
+        found, expected = apply(f"{name}_{dtype}", z), getattr(np, name)(z)
+    for a, b in ((found.real, expected.real), (found.imag, expected.imag)):
+        np.testing.assert_allclose(a, b, rtol=4 * np.finfo(dtype).eps)
+        numbers = ~np.isnan(b) & ~((b == 0) & (np.isnan(z) | np.isinf(z)))      # C leaves the sign of such zeros open
+        np.testing.assert_array_equal(np.signbit(a[numbers]), np.signbit(b[numbers]))
+
+
+@pytest.mark.parametrize(("dtype", "real"), COMPLEX.items())
+def test_complex_absolute_does_not_overflow(dtype, real):
+    info = np.finfo(real)
+    values = [3 + 4j, info.max * (0.5 + 0.5j), info.smallest_subnormal * (3 + 4j), complex(np.nan, -np.inf), 0]
+    z = np.array(values, dtype)
+    with np.errstate(all="ignore"):
+        expected = np.abs(z)
+    np.testing.assert_allclose(apply(f"absolute_{dtype}", z, result=real), expected, rtol=2 * info.eps)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_complex_power_is_that_of_numpy(dtype):
+    random = np.random.default_rng(8)
+    z, w = (random.standard_normal((2, 500)) + 1j * random.standard_normal((2, 500))).astype(dtype)
+    for exponent in (w, *[np.full_like(w, n) for n in (0, 1, 2, -3, 7)]):
+        np.testing.assert_allclose(apply(f"power_{dtype}", z, exponent), z ** exponent, rtol=50 * np.finfo(dtype).eps)
+    zero = np.zeros(3, dtype)
+    with np.errstate(all="ignore"):
+        expected = zero ** np.array([0, 2, -1], dtype)
+    np.testing.assert_array_equal(apply(f"power_{dtype}", zero, np.array([0, 2, -1], dtype)), expected)
+
+
 # ------------------------------------------------------------------------------------------------------ half floats
 @pytest.fixture(params=["auto", 128], ids=["by the CPU", "by integers"])
 def width(request):

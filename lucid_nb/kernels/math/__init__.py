@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-FAMILIES = ("rounding", "exponential", "logarithm", "circular", "error", "power", "division", "integer")
+FAMILIES = ("rounding", "exponential", "logarithm", "circular", "error", "power", "division", "integer", "complex")
 # Largest |argument| for which `<entry>_<dtype>` is right; beyond it a kernel takes `<entry>_any_<dtype>` (circular.py).
 NEEDS_SLOW_PATH = {"sin": 1e6, "cos": 1e6}
 _SUFFIXES = frozenset(f"{kind}{bits}" for kind in ("float", "int", "uint", "complex") for bits in (8, 16, 32, 64, 128))
