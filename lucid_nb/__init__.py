@@ -31,7 +31,7 @@ from numpy import (
     uint64,
 )
 
-from . import creation, errors, interop, ops
+from . import backward, creation, errors, interop, ops
 from .array import Tensor
 from .backend import default_device, device, devices, set_default_device
 from .dtypes import bfloat16, default_dtype, set_default_dtype

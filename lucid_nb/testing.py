@@ -13,8 +13,8 @@ import numpy as np
 
 from . import dtypes, tape
 from . import shapes as shape_rules
-from .apply import gradients_of
 from .array import Tensor
+from .backward import gradients_of
 from .creation import asarray
 from .errors import BackendError, DTypeError, GradError
 

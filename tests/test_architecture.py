@@ -19,7 +19,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # Each may import what stands before it.
 ORDER = [
     "errors", "config", "dtypes", "shapes", "expr", "vocabulary", "program", "printing", "backend", "storage",
-    "tape", "op", "views", "array", "apply", "register", "ops", "creation", "interop", "fusion", "autograd",
+    "tape", "op", "views", "array", "apply", "backward", "register", "ops", "creation", "interop", "fusion", "autograd",
     "random", "testing", "linalg", "fft", "einops", "nn", "optim", "data", "io", "models", "onnx", "visual",
     "distributed", "commands", "__main__"]
 DEVICES = ("kernels", "cuda", "mlx")

@@ -1,0 +1,237 @@
+"""Backward on Tensors: how pullbacks call ops, on raw arrays or recorded, and how gradients reach the leaves."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from . import backend, tape
+from .apply import apply, as_operand
+from .array import Leaf, Tensor, fresh
+from .errors import DeviceError, GradError
+from .op import LARGE, registry
+from .storage import Broadcast, Movement, Permute, Version
+
+Params = Mapping[str, Any] | None
+
+
+class Runner:
+    """`ops.name(...)` of a pullback."""
+
+    records = False
+
+    def run(self, op: Any, arguments: Sequence[Any], params: Params = None) -> Any:
+        """Run an op."""
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Callable:
+        op = registry.get(name)
+        if op is None:
+            raise AttributeError(name)
+
+        def call(*arguments: Any, **params: Any) -> Any:
+            return self.run(op, arguments, params)
+        setattr(self, name, call)
+        return call
+
+    def fit(self, g: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+        """Undo what broadcasting and promotion did to an input: the gradient in its shape and dtype."""
+        if tuple(g.shape) != shape:
+            extra = len(g.shape) - len(shape)
+            axes = tuple(i for i, size in enumerate(g.shape)
+                         if i < extra or shape[i - extra] == 1 != size)
+            g = self.reshape(self.sum(g, axes=axes, keepdims=False) if axes else g, shape=shape)
+        found = g.dtype if isinstance(g, (Tensor, np.ndarray)) else backend.of(g).dtype_of(g)
+        if found == dtype:
+            return g
+        return self.cast(self.real(g) if found.kind == "c" != dtype.kind else g, dtype=dtype)
+
+
+class RawRunner(Runner):
+    """On raw arrays, unrecorded: nobody will differentiate the gradient."""
+
+    def run(self, op: Any, arguments: Sequence[Any], params: Params = None) -> Any:
+        return op.run(arguments, params)
+
+    def add(self, a: Any, b: Any) -> Any:
+        """Two gradients of one value, which are alike."""
+        op = registry["add"]
+        compiled = op.compiled.get((a.dtype, b.dtype))
+        if compiled is None:
+            return op.run((a, b))
+        return compiled.kernel(a, b) if a.size < LARGE else compiled.large(a, b)
+
+    def zeros(self, shape: tuple[int, ...], like: Any) -> Any:
+        """Zeros of the dtype and device of `like`."""
+        table = backend.of(like)
+        return table.full(shape, 0, table.dtype_of(like))
+
+    def zeros_like(self, like: Any) -> Any:
+        """Zeros."""
+        return self.zeros(tuple(like.shape), like)
+
+    def watched(self, watch: tape.Watch, g: Any) -> Any:
+        """Show a gradient to the hooks, and keep it where retain_grad asked for it; what they see is not what flows."""
+        copy = backend.of(g).copy
+        shown = fresh(copy(g))
+        found = show(watch, shown)
+        return g if found is shown else copy(found.raw)
+
+
+class RecordingRunner(Runner):
+    """On Tensors, recorded: create_graph. Saved raw arrays find their place in the graph again."""
+
+    records = True
+
+    def run(self, op: Any, arguments: Sequence[Any], params: Params = None) -> Any:
+        return apply(op, arguments, params)
+
+    @staticmethod
+    def lift(raw: Any, edge: Any, version: Version) -> Tensor:
+        """A saved raw array as a tensor at its place in the graph; its memory keeps its version."""
+        found = Tensor(raw, edge)
+        found.version = version
+        return found
+
+    # What a device would give as an alias must be a view here, or a write into one would not be seen by the other.
+    def permute(self, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+        """Axes reordered."""
+        return x.view(Permute(axes))
+
+    def reshape(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """Another shape."""
+        return x.reshape(shape)
+
+    def broadcast_to(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """A larger shape."""
+        return x.view(Broadcast(shape))
+
+    def view(self, x: Tensor, steps: tuple[Movement, ...]) -> Tensor:
+        """The view at the end of `steps`."""
+        return reduce(Tensor.view, steps, x)
+
+    def zeros(self, shape: tuple[int, ...], like: Tensor) -> Tensor:
+        """Zeros of the dtype and device of `like`."""
+        return fresh(raw_runner.zeros(shape, like.raw))
+
+    def zeros_like(self, like: Tensor) -> Tensor:
+        """Zeros."""
+        return self.zeros(like.shape, like)
+
+    def watched(self, watch: tape.Watch, g: Tensor) -> Tensor:
+        """Show a gradient to the hooks, and keep it where retain_grad asked for it."""
+        return show(watch, g)
+
+
+raw_runner, recording_runner = RawRunner(), RecordingRunner()
+
+
+def show(watch: tape.Watch, g: Tensor) -> Tensor:
+    """The gradient after the hooks."""
+    for hook in list(watch.hooks.values()):
+        changed = hook(g)
+        if changed is not None:
+            if not isinstance(changed, Tensor) or changed.shape != g.shape:
+                raise GradError(f"hook: gave {getattr(changed, 'shape', type(changed).__name__)} for a gradient of "
+                                f"shape {g.shape}. Give None, or a tensor of that shape.")
+            g = changed
+    if watch.keeps:
+        watch.grad = copied(g) if watch.grad is None else watch.grad + g  # type: ignore[operator]
+    return g
+
+
+def copied(g: Tensor) -> Tensor:
+    """The same content in memory of its own, recorded."""
+    return apply(registry["copy"], (g,))
+
+
+def seed_gradient(output: Tensor, gradient: Any) -> Tensor:
+    """The gradient that backward starts from, checked against the output."""
+    if gradient is None:
+        if output.size != 1:
+            raise GradError(f"backward: needs a gradient for shape {output.shape}. Pass one, or sum first.")
+        return fresh(backend.of(output.raw).full(output.shape, 1, output.dtype))
+    if not isinstance(gradient, Tensor):
+        is_typed = hasattr(gradient, "dtype")
+        gradient = as_operand("backward", gradient, "cpu")
+        if not is_typed:                          # numbers and lists are weak: they take the tensor's dtype and device
+            table = backend.of(output.raw)
+            gradient = Tensor(table.from_numpy(gradient.raw.astype(output.dtype)))
+    gradient.refresh()
+    if gradient.shape != output.shape or gradient.dtype != output.dtype:
+        raise GradError(f"backward: the gradient is {gradient.dtype} {gradient.shape}, the tensor {output.dtype} "
+                        f"{output.shape}. Pass one like the tensor.")
+    if gradient.device != output.device:
+        raise DeviceError(f"backward: the gradient lives on {gradient.device}, the tensor on {output.device}. "
+                          f"Use .to({output.device!r}).")
+    return gradient
+
+
+def gradients_of(outputs: Sequence[Tensor], seeds: Sequence[Any], retain_graph: bool,
+                 create_graph: bool) -> dict[Any, Any]:
+    """{leaf: gradient}: raw arrays, or with create_graph Tensors."""
+    roots = []
+    for output, seed in zip(outputs, seeds):
+        node = output.refresh().node
+        if node is None:
+            raise GradError("backward: the tensor does not depend on anything that requires grad. Set requires_grad.")
+        seed = seed_gradient(output, seed)
+        roots.append((node, seed if create_graph else seed.raw))
+    with tape.grad_mode(create_graph):
+        return tape.backward(roots, recording_runner if create_graph else raw_runner, retain_graph or create_graph)
+
+
+def backward(self: Tensor, gradient: Any = None, *, retain_graph: bool = False, create_graph: bool = False,
+             inputs: Sequence[Tensor] | None = None) -> None:
+    """Accumulate gradients into the leaves (or only into `inputs`).
+
+    `gradient`: that of the tensor, of its shape and dtype; may be left out for one element.
+    `retain_graph`: keep what a second backward needs.  `create_graph`: record, for higher derivatives.
+
+    >>> import lucid_nb as lnb
+    >>> x = lnb.tensor(3.0, requires_grad=True)
+    >>> (x ** 2).backward()
+    >>> x.grad
+    tensor(6.)
+    """
+    inputs = (inputs,) if isinstance(inputs, Tensor) else inputs
+    wanted = None if inputs is None else {id(leaf) for leaf in _leaves(inputs)}
+    if self.requires_grad and gradient is not None:
+        gradient = seed_gradient(self, gradient)
+    owned = set() if gradient is None else {id(gradient.raw)}
+    found = gradients_of([self], [gradient], retain_graph, create_graph)
+    for leaf, g in found.items():
+        if wanted is None or id(leaf) in wanted:
+            _accumulate(leaf, g, create_graph, owned)
+
+
+def _leaves(inputs: Sequence[Tensor]) -> list[Leaf]:
+    """The leaves that `inputs` names."""
+    found = [x.refresh().node for x in inputs]
+    for x, leaf in zip(inputs, found):
+        if type(leaf) is not Leaf:
+            raise GradError(f"backward: an input of shape {x.shape} "
+                            + ("does not require grad. Set requires_grad." if leaf is None else
+                               "was computed. Use .retain_grad() on it, and name leaves."))
+    return found
+
+
+def _accumulate(leaf: Leaf, g: Any, create_graph: bool, owned: set[int]) -> None:
+    """Add to a leaf's gradient; `x + y` passes one array on to both, and each leaf must own its own."""
+    if not create_graph:
+        table = backend.of(g)
+        g = g if isinstance(g, np.ndarray) or table.name != "cpu" else np.asarray(g)
+        is_view = table.name == "cpu" and (isinstance(g.base, np.ndarray) or not g.flags.writeable)
+        is_shared = is_view or id(g) in owned
+        g = Tensor(table.copy(g) if is_shared else g)
+        owned.add(id(g.raw))
+    if leaf.watch is not None:
+        g = show(leaf.watch, g)
+    if leaf.grad is not None:
+        leaf.grad = leaf.grad + g
+    else:
+        leaf.grad = copied(g) if create_graph or leaf.watch is not None else g
+
+
+Tensor.backward = backward  # type: ignore[method-assign]
