@@ -144,11 +144,10 @@ def reductions():
         for axis in (1, 0):
             at = f"{shape} axis {axis}"
             quick = dict(seconds=0.02, rtol=1e-4)
-            compare(group, f"sum {at}", lambda x=x, a=axis: x.sum(axis=a), lambda t=tx, a=axis: t.sum(dim=a), **quick)
-            compare(group, f"mean {at}", lambda x=x, a=axis: x.mean(axis=a), lambda t=tx, a=axis: t.mean(dim=a), **quick)
-            compare(group, f"max {at}", lambda x=x, a=axis: x.max(axis=a), lambda t=tx, a=axis: t.amax(dim=a), **quick)
-            compare(group, f"argmax {at}", lambda x=x, a=axis: x.argmax(axis=a), lambda t=tx, a=axis: t.argmax(dim=a),
-                    **quick)
+            for name in ("sum", "mean", "max", "argmax"):
+                ours, peer = getattr(lnb, name), getattr(torch, "amax" if name == "max" else name)
+                compare(group, f"{name} {at}", lambda f=ours, x=x, a=axis: f(x, axis=a),
+                        lambda f=peer, t=tx, a=axis: f(t, dim=a), **quick)
             compare(group, f"softmax {at}", lambda x=x, a=axis: lnb.softmax(x, a), lambda t=tx, a=axis: t.softmax(a),
                     **quick)
             compare(group, f"log_softmax {at}", lambda x=x, a=axis: lnb.log_softmax(x, a),

@@ -1,4 +1,4 @@
-"""Measuring side by side: two functions interleaved A B A B in one process, median of the ratios, results checked equal."""
+"""Measuring side by side: two functions interleaved in one process, median of the ratios, results checked equal."""
 
 import datetime
 import math
@@ -91,7 +91,8 @@ def write(name: str, title: str, groups: Sequence[Group], versions: dict[str, st
     lines += [f"| {g.title} | {len(g.rows)} | {g.mean():.2f} | {max(r.ratio for r in g.rows):.2f} | {g.target} |"
               for g in groups if g.rows]
     lines += ["", "| group | work | ratio | ours (us) | peer (us) |", "|---|---|---|---|---|"]
-    lines += [f"| {g.title} | {r.label} | {r.ratio:.2f} | {r.ours:.2f} | {r.peer:.2f} |" for g in groups for r in g.rows]
+    lines += [f"| {g.title} | {r.label} | {r.ratio:.2f} | {r.ours:.2f} | {r.peer:.2f} |"
+              for g in groups for r in g.rows]
     path = RESULTS / f"{name}.md"
     temporary = path.with_suffix(".tmp")
     temporary.write_text("\n".join(lines) + "\n")

@@ -56,7 +56,7 @@ class RawRunner(Runner):
 
     def add(self, a: Any, b: Any) -> Any:
         """Two gradients of one value, which are alike."""
-        op = registry["add"]
+        op: Any = registry["add"]
         compiled = op.compiled.get((a.dtype, b.dtype))
         if compiled is None:
             return op.run((a, b))
@@ -137,7 +137,7 @@ def show(watch: tape.Watch, g: Tensor) -> Tensor:
                                 f"shape {g.shape}. Give None, or a tensor of that shape.")
             g = changed
     if watch.keeps:
-        watch.grad = copied(g) if watch.grad is None else watch.grad + g  # type: ignore[operator]
+        watch.grad = copied(g) if watch.grad is None else watch.grad + g
     return g
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from . import backend, dtypes, shapes
 from .apply import as_array
-from .array import Tensor, fresh
+from .array import Tensor
 from .errors import DTypeError, ShapeError
 from .ops.movement import as_tensor, astype, to
 from .register import public
@@ -186,7 +186,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, de
     start, stop = (0, start) if stop is None else (start, stop)
     start, stop, step = (x.item() if hasattr(x, "item") else x for x in (start, stop, step))
     if step == 0 or not all(map(math.isfinite, (start, stop, step))):
-        raise ShapeError(f"arange: from {start} to {stop} in steps of {step} never ends. Use finite numbers, step not 0.")
+        raise ShapeError(f"arange: from {start} to {stop} in steps of {step} never ends. "
+                         "Use finite numbers, step not 0.")
     name = backend.resolve(device)
     is_whole = all(isinstance(x, int) for x in (start, stop, step))
     wanted = dtypes.INT64 if is_whole and dtype is None else _float_dtype("arange", dtype, name)

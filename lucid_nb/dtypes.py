@@ -102,7 +102,7 @@ def to_float(dtype: np.dtype) -> np.dtype:
     return FLOAT16 if dtype.itemsize == 1 else FLOAT32 if dtype.itemsize == 2 else FLOAT64
 
 
-def can_cast(given: np.dtype, wanted: np.dtype, casting: str) -> bool:
+def can_cast(given: np.dtype, wanted: np.dtype, casting: Any) -> bool:
     """NumPy's rule of conversions, but that nothing loses an imaginary part; 16-bit floats convert as others do."""
     if given.kind == "c" != wanted.kind:
         return False

@@ -46,7 +46,7 @@ def dlpack_device(self: Tensor) -> tuple[int, int]:
 
 def buffer(self: Tensor, flags: int) -> memoryview:
     """The memory as a buffer (Python 3.12 and newer)."""
-    return memoryview(np.asarray(self))
+    return np.asarray(self).data
 
 
 @public(method=False)
@@ -82,7 +82,7 @@ def reduce(self: Tensor) -> tuple:
 def _install() -> None:
     Tensor.__array_ufunc__ = array_ufunc  # type: ignore[method-assign]
     Tensor.__dlpack__, Tensor.__dlpack_device__ = dlpack, dlpack_device  # type: ignore[method-assign]
-    Tensor.__buffer__, Tensor.__reduce__ = buffer, reduce  # type: ignore[assignment]
+    Tensor.__buffer__, Tensor.__reduce__ = buffer, reduce  # type: ignore[method-assign]
 
 
 _install()

@@ -18,7 +18,6 @@ from .dtypes import Key
 from .errors import DTypeError
 
 RESULT = -1                     # in `keeps`: the primitive's result instead of an input
-EXACT = frozenset("input literal add subtract multiply divide negative sqrt".split())
 registry: dict[str, "Elementwise | Primitive"] = {}
 
 
@@ -78,7 +77,7 @@ class Plan:
         served = self.served
         self.serves = True in served
         whole = self.is_single and self.cotangents == (0,) and "TFT" not in "".join("FT"[s] for s in served)
-        self.before = (None,) * (served.index(True) if True in served else 0)    # inputs that come before the served ones
+        self.before = (None,) * (served.index(True) if True in served else 0)    # inputs before the served ones
         self.passes_on = whole and self.op is None and not self.kept             # of a sum: every gradient is g itself
         self.is_direct = whole and not any(is_read for is_read, _ in self.routes)   # every gradient is a result
 
@@ -107,7 +106,7 @@ class Elementwise:
         self.name, self.outputs, self.arity, self.facts = name, outputs, arity, facts or Facts()
         self.rule = self.facts.rule if facts else Rule(complexes=True)
         self.warns = self.facts.oracle.startswith("numpy.") and self.rule.kind != "choice"
-        self.compiled: dict[Any, Compiled] = {}       # raw.dtype of one input, or a tuple of them; each device has its own
+        self.compiled: dict[Any, Compiled] = {}       # by raw.dtype of the one input, or a tuple; a device has its own
         self.plans: dict[tuple[bool, ...], Plan] = {}
         self.conditions = _conditions(outputs)
         self.is_comparison = all(node.op in expr.vocabulary and expr.vocabulary[node.op].result == "bool"
@@ -253,7 +252,8 @@ def _conditions(outputs: Sequence[expr.Expr]) -> frozenset[int]:
     nodes = [node for node in expr.topological(outputs) if node.args]
     values = {arg.literal for node in nodes for arg in node.args[node.op == "where":] if arg.op == "input"}
     values |= {node.literal for node in outputs if node.op == "input"}
-    return frozenset(node.args[0].literal for node in nodes if node.op == "where" and node.args[0].op == "input") - values
+    tested = {node.args[0] for node in nodes if node.op == "where"}
+    return frozenset(node.literal for node in tested if node.op == "input") - values
 
 
 def _bounded(value: Any, dtype: np.dtype) -> Any:

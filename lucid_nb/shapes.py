@@ -112,7 +112,8 @@ def check_sizes(op: str, shape: Shape) -> Shape:
     if any(size < 0 for size in shape):
         raise ShapeError(f"{op}: negative size in shape {shape}. Sizes are 0 or more.")
     if prod(shape) > MOST_ELEMENTS:
-        raise ShapeError(f"{op}: shape {shape} has {prod(shape)} elements, more than memory can hold. Use smaller sizes.")
+        raise ShapeError(f"{op}: shape {shape} has {prod(shape)} elements, more than memory can hold. "
+                         "Use smaller sizes.")
     return shape
 
 
@@ -146,7 +147,7 @@ def check_concat(op: str, shapes: list[Shape], axis: int) -> int:
 
 # ------------------------------------------------------------------------------------------------- indices
 def check_index(parts: tuple, shape: Shape) -> tuple:
-    """A basic index (integers, slices, None, an ellipsis) with its slices cut to a shape; refused if it does not fit."""
+    """A basic index (integers, slices, None, an ellipsis), its slices cut to a shape; refused if it does not fit."""
     used = sum(part is not None and part is not Ellipsis for part in parts)
     if used > len(shape):
         raise IndexError(f"index: {used} indices for shape {shape} with {len(shape)} axes. Leave some out.")

@@ -92,7 +92,8 @@ class Watch:
 
     def __init__(self) -> None:
         self.hooks: dict[int, Callable] = {}
-        self.keeps, self.grad = False, None
+        self.keeps = False
+        self.grad: Any = None
 
 
 class Handle:
@@ -127,7 +128,7 @@ class Node:
         self.op = op
         self.plan = plan              # of a formula: its Plan; of a primitive: the parameters of the call
         self.edges = edges
-        self.like = like              # (shape, dtype) of each input, then of the result; None when they are all the same
+        self.like = like              # (shape, dtype) of each input, then of the result; None when all are the same
         self.saved = saved
         self.versions = versions
         self.stamp = stamp            # sum of the versions' counts: they only grow, so it tells any change

@@ -41,13 +41,13 @@ def is_possible() -> bool:
 @cache
 def functions() -> list[int]:
     """Addresses of what the builtin calls, in the order of its table."""
-    from numpy._core import _multiarray_umath
+    from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     api = ctypes.cast(pointer(_multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
     names = "Py_IncRef", "Py_DecRef", "PyTuple_New", "PyTuple_SetItem", "PyObject_Vectorcall"
     found = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in names]
-    return [id(np.ndarray), api[NEW_LIKE_ARRAY], *found]  # type: ignore[list-item]
+    return [id(np.ndarray), api[NEW_LIKE_ARRAY], *found]
 
 
 @cache
@@ -62,7 +62,7 @@ def _address() -> int:
 _kept_alive: list[Any] = []      # a builtin borrows its method definition
 
 
-def make(name: str, ufunc: np.ufunc, layout: int, dtypes: Sequence[np.dtype], limit: int) -> Callable:
+def make(name: str, ufunc: Callable, layout: int, dtypes: Sequence[np.dtype], limit: int) -> Callable:
     """A builtin for a kernel with this layout, over arrays of these dtypes and up to `limit` elements; the ufunc itself
     where this Python has no such road."""
     if not is_possible():

@@ -66,7 +66,8 @@ def toolbox() -> dict[str, Any]:
     """The names that kernel source may use. The first call imports Numba and is the cost of a cold cache."""
     from . import intrinsics, math
     chapters = [import_module(f"{math.__name__}.{path.stem}") for path in _math_files() if path.stem != "__init__"]
-    names = {name: value for module in (intrinsics, *chapters) for name, value in vars(module).items() if name[0] != "_"}
+    names = {name: value for module in (intrinsics, *chapters) for name, value in vars(module).items()
+             if name[0] != "_"}
     integers = {f"{sign}int{bits}": np.dtype(f"{sign}int{bits}").type for sign in ("", "u") for bits in (8, 16, 32, 64)}
     return names | integers | dict(float32=np.float32, float64=np.float64, complex64=np.complex64,
                                    complex128=np.complex128, bool=bool, abs=intrinsics.fabs, inf=np.inf)
@@ -141,11 +142,12 @@ class Kernel:
         self.sizes = [dtype.itemsize for dtype in memory_dtypes]
         self.layouts: dict[tuple[bool, ...], Any] = {}
         self.walks: dict[tuple, Walk] = {}
-        self.ufunc = make_ufunc(name, _loop("ufunc_loop"), self.layout((False,) * self.inputs), memory_dtypes, self.inputs)
+        layout = self.layout((False,) * self.inputs)
+        self.ufunc = make_ufunc(name, _loop("ufunc_loop"), layout, memory_dtypes, self.inputs)
         has_words = {"float16", "bfloat16"} & {*program.inputs, *program.results}
         by_numpy = self._by_words if has_words else self.ufunc
         dtypes = [_dtype(dtype) for dtype in program.inputs + program.results]
-        self.small = builtin.make(name, by_numpy, ctypes.addressof(self.layout((False,) * self.inputs)), dtypes, LARGE)
+        self.small = builtin.make(name, by_numpy, ctypes.addressof(layout), dtypes, LARGE)
 
     def layout(self, repeated: tuple[bool, ...]) -> Any:
         """What the loops need to know of the kernel in which these inputs are one repeated value each."""
@@ -200,17 +202,18 @@ class Kernel:
         strides = [c_strides(result.shape, operand.itemsize) if number in across else operand.strides
                    for number, operand in enumerate(inputs)]
         strides += [c_strides(result.shape, dtype.itemsize) for dtype in self.results]
-        sizes, strides = coalesce(result.shape, strides)
+        sizes, joined = coalesce(result.shape, strides)
         inner, outer = sizes[-1], sizes[:-1]
-        steps = [stride[-1] for stride in strides]
-        table = np.array([*steps, *outer, *[s for stride in strides for s in stride[:-1]]], np.int64)
+        steps = [stride[-1] for stride in joined]
+        table = np.array([*steps, *outer, *[s for stride in joined for s in stride[:-1]]], np.int64)
         layout = self.layout(tuple([step == 0 and inner > 1 for step in steps[:self.inputs]]))
         at = threads.address_of(table)
         fixed = at, inner, at + 8 * len(steps), at + 8 * (len(steps) + len(outer)), len(outer)
         count, grain = (prod(outer), max(1, GRAIN // max(inner, 1))) if outer else (inner, GRAIN)
         is_plain = axes == tuple(range(len(axes)))
+        words = ctypes.c_int64 * (len(steps) + 1)
         return Walk(result.shape, shape, axes, None if is_plain else tuple(np.argsort(axes)), across,
-                    ctypes.addressof(layout), fixed, table, count if inner else 0, grain, ctypes.c_int64 * (len(steps) + 1))
+                    ctypes.addressof(layout), fixed, table, count if inner else 0, grain, words)
 
 
 WALKS = 256          # geometries that a kernel remembers

@@ -25,8 +25,8 @@ from ..errors import BackendError
 from . import compiler, objects
 from .compiler import builtin_object, elementwise_object, module_object, range_object, ufunc_loop_object
 
-__all__ = ["RangeKernel", "StoreError", "builtin_object", "clear", "elementwise_object", "load", "module_object", "path",
-           "range_object", "size", "ufunc_loop_object"]
+__all__ = ["RangeKernel", "StoreError", "builtin_object", "clear", "elementwise_object", "load", "module_object",
+           "path", "range_object", "size", "ufunc_loop_object"]
 
 MAGIC = b"LUCIDNB1"
 SUFFIX, TEMPORARY = ".kernel", ".tmp"

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..apply import apply
 from ..array import Tensor
+from ..dtypes import BOOL
 from ..errors import DTypeError
 from ..expr import Expr, Vocabulary
 from ..op import registry
@@ -126,7 +127,7 @@ def is_float(x: Any) -> bool:
 
 def is_bool(x: Any) -> bool:
     """Is this operand bool, which NumPy's power takes for an integer?"""
-    return isinstance(x, (bool, np.bool_)) or getattr(x, "dtype", None) == bool
+    return isinstance(x, (bool, np.bool_)) or getattr(x, "dtype", None) == BOOL
 
 
 def _refuse_negative_exponents(x: Any, y: Any) -> None:

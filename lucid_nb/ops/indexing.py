@@ -249,7 +249,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     try:
         if type(self.raw) is not np.ndarray:
             parts = shapes.check_index(parts, self.shape)
-        self.view(Slice(parts)).write(value, "setitem")
+        view = self.view(Slice(parts))
+        view.write(without_leading(value, view.ndim), "setitem")
     except BuiltinIndexError as error:
         if isinstance(error, IndexError):
             raise

@@ -40,8 +40,8 @@ REDUCTIONS = ("mean", "sum", "none")
 def cross_entropy(logits: Any, target: Any, /, *, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
     """Negative log likelihood of integer classes under softmax(logits).
 
-    `logits`: float, shape (C,), (N, C) or (N, C, ...), classes on axis 1 (0 of one example). `target`: integers below C,
-    in the shape of `logits` without the class axis. Targets equal to `ignore_index` count for nothing: if all are
+    `logits`: float, shape (C,), (N, C) or (N, C, ...), classes on axis 1 (0 of one example). `target`: integers below
+    C, in the shape of `logits` without the class axis. Targets equal to `ignore_index` count for nothing: if all are
     ignored, the mean is 0 and so is its gradient. `reduction`: "mean", "sum" or "none".
 
     >>> import lucid_nb as lnb

@@ -82,7 +82,8 @@ def permute_dims(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
     given = tuple(range(x.ndim))[::-1] if axes is None else shapes.as_shape("permute_dims", axes)
     order = shapes.normalize_axes("permute_dims", given, x.ndim)
     if len(order) != x.ndim:
-        raise ShapeError(f"permute_dims: {len(order)} axes {given} for shape {x.shape}. Name each of the {x.ndim} once.")
+        raise ShapeError(f"permute_dims: {len(order)} axes {given} for shape {x.shape}. "
+                         f"Name each of the {x.ndim} once.")
     return x.view(Permute(order))
 
 

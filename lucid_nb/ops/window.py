@@ -108,6 +108,6 @@ def padding_pairs(op: str, padding: Padding, sizes: shapes.Shape, kernel: shapes
     parts = parts * ndim if len(parts) == 1 else parts
     pairs = [(int(p), int(p)) if isinstance(p, int) else tuple(map(int, p)) for p in parts]
     if len(pairs) != ndim or any(len(pair) != 2 or min(pair) < 0 for pair in pairs):
-        raise ShapeError(f"{op}: padding {padding!r} for {ndim} spatial axes. Use an int, {ndim} ints, or {ndim} pairs, "
-                         "none negative.")
+        raise ShapeError(f"{op}: padding {padding!r} for {ndim} spatial axes. Use an int, {ndim} ints, or {ndim} "
+                         "pairs, none negative.")
     return pairs  # type: ignore[return-value]

@@ -113,5 +113,6 @@ def test_no_reference_is_lost_or_kept(arrays):
 
 def test_without_the_road_the_ufunc_serves_alone(arrays, monkeypatch):
     monkeypatch.setattr(builtin, "is_possible", lambda: False)
-    alone = elementwise.Kernel(type_program(expr.trace(lambda m, x: m.exp(x), 1), ["float32"], elementwise.native()), "exp")
+    program = type_program(expr.trace(lambda m, x: m.exp(x), 1), ["float32"], elementwise.native())
+    alone = elementwise.Kernel(program, "exp")
     assert type(alone.small) is np.ufunc and np.allclose(alone.small(arrays[0]), np.exp(arrays[0]))

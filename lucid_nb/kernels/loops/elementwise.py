@@ -1,7 +1,7 @@
 """The loops that every elementwise kernel shares: contiguous spans, other strides by way of blocks, warnings.
 
 A kernel is `void kernel(count, table of pointers)` over contiguous memory. `layout` describes it in int64 words:
-address, number of inputs, number of operands, mode of warnings, bytes of its floats, then the item size of each operand.
+address, number of inputs, number of operands, mode of warnings, bytes of its floats, then each operand's item size.
 """
 
 import numpy as np
@@ -28,6 +28,7 @@ EXAMINED = 4096          # elements of a result that are examined together, whil
 SILENT, EXACT, PLAIN, DIVIDES, UNDERFLOWS, POWER = range(6)
 INVALID_BIT, DIVIDE_BIT, OVERFLOW_BIT, UNDERFLOW_BIT = 1, 2, 4, 8
 ADDRESS, INPUTS, OPERANDS, MODE, FLOAT_SIZE, ITEM_SIZES = range(6)
+TOP_EXPONENT = np.int64(0x7FF0000000000000)
 scalar = njit(error_model="numpy")
 
 
@@ -86,7 +87,7 @@ def has_special(address, count, size, counts_small):
     else:
         long_words = element(address, np.int64)
         for i in range(count):
-            found |= is_special(long_words[i] & np.int64(0x7FF0000000000000), np.int64(0x7FF0000000000000), counts_small)
+            found |= is_special(long_words[i] & TOP_EXPONENT, TOP_EXPONENT, counts_small)
     return found
 
 
@@ -197,7 +198,7 @@ def begin(layout):
 
 @scalar
 def end(layout, flags, conditions):
-    """After kernels ran: the conditions to report. The status word is put back, and does not tell of discarded lanes."""
+    """After kernels ran: the conditions to report. The status word is put back, without what discarded lanes raised."""
     if layout[MODE] == EXACT:
         conditions = raised_flags()
     restore_flags(flags)

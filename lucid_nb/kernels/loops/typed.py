@@ -1,5 +1,7 @@
 """What lets one loop serve float32 and float64: types named by a pointer, functions chosen by type, blocks of rows."""
 
+from typing import Any
+
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic, overload
@@ -7,7 +9,7 @@ from numba.extending import intrinsic, overload
 from ..intrinsics import IR
 from ..math.exponential import exp_float32, exp_float64
 
-INLINE = dict(error_model="numpy", fastmath={"contract"}, forceinline=True)
+INLINE: Any = dict(error_model="numpy", fastmath={"contract"}, forceinline=True)
 scalar = njit(**INLINE)
 block = njit(error_model="numpy", fastmath={"contract"}, forceinline=False)
 any_order = njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True)
