@@ -28,6 +28,7 @@ from numpy import uint8 as uint8
 from numpy import uint16 as uint16
 from numpy import uint32 as uint32
 from numpy import uint64 as uint64
+from . import backward as backward
 from . import creation as creation
 from . import errors as errors
 from . import interop as interop
@@ -101,6 +102,8 @@ def astype(x: Any, dtype: Any, /, *, copy: builtins.bool=True, device: builtins.
     """The elements in another dtype, as NumPy converts them; between floats it is differentiable."""
 def broadcast_to(x: Any, /, shape: builtins.int | Shape) -> Tensor:
     """A read-only view of a larger shape, by NumPy's rule."""
+def cbrt(x: Operand, /) -> Tensor:
+    """Cube root, negative for negative x."""
 def clamp(x: Any, min: Any=None, max: Any=None) -> Tensor:
     """x, not below `min` and not above `max`, either of which may be None; NaN stays NaN."""
 def clip(x: Any, min: Any=None, max: Any=None) -> Tensor:

@@ -153,6 +153,8 @@ class Tensor:
         """Accumulate gradients into the leaves (or only into `inputs`)."""
     def broadcast_to(self, shape: int | Shape) -> Tensor:
         """A read-only view of a larger shape, by NumPy's rule."""
+    def cbrt(self) -> Tensor:
+        """Cube root, negative for negative x."""
     def clamp(self, min: Any=None, max: Any=None) -> Tensor:
         """x, not below `min` and not above `max`, either of which may be None; NaN stays NaN."""
     def clip(self, min: Any=None, max: Any=None) -> Tensor:

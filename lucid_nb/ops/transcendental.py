@@ -1,6 +1,6 @@
 """Exponentials, logarithms, circular and hyperbolic functions, and the error function."""
 
-from ..expr import Expr, Vocabulary
+from ..expr import Expr, Vocabulary, entry, quotient
 from ..register import unary
 
 
@@ -50,3 +50,23 @@ def tanh(m: Vocabulary, x: Expr) -> Expr:
 def erf(m: Vocabulary, x: Expr) -> Expr:
     """Error function, the integral of 2 exp(-t**2) / sqrt(pi) from 0 to x."""
     return m.erf(x)
+
+
+def _cbrt(m: Vocabulary, x: Expr) -> Expr:
+    """By its logarithm, then a Newton step; where no device function is native, as here, every device computes this."""
+    a = m.absolute(x)
+    y = m.exp(m.log(a) / 3)
+    refined = y - (y - a / (y * y)) / 3
+    return m.where(a == 0, x, m.where(a == float("inf"), x, m.sign(x) * refined))
+
+
+@entry(expansion=_cbrt, cost=30)
+def cbrt_(g: Expr, y: Expr, x: Expr) -> tuple[Expr | None]:
+    """d = 1 / (3 y**2)."""
+    return (quotient(g, 3 * (y * y)),)
+
+
+@unary(kind="float", oracle="numpy.cbrt", samples=((0.2, 9),), ulp=2)
+def cbrt(m: Vocabulary, x: Expr) -> Expr:
+    """Cube root, negative for negative x."""
+    return m.cbrt(x)
