@@ -239,7 +239,7 @@ class Tensor:
         storage = self.share()
         if value.storage is storage and value.steps == self.steps and value.root.node is self.root.node:
             return                                  # the store that ends `x[1:3] *= 10`: already written
-        value = without_leading(value.refresh(), self.ndim)
+        value.refresh()
         self._check_write(value, name, casting)
         self._record_write(index_put_view, value, {"steps": self.refresh().steps[self.root.depth:]}, name)
         table = backend.of(self.raw)
