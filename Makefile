@@ -10,7 +10,7 @@ DEMO ?= --out demo.png
 TEST_CACHE := $(CURDIR)/build/test-cache
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint docs clean
+.PHONY: help demo test bench lint stubs docs clean
 
 help:  ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s%s\n", $$1, $$2 }'
@@ -28,6 +28,9 @@ bench: $(VENV)/.installed-bench  ## time beside PyTorch (installs it: large), me
 lint: $(VENV)/.installed-lint  ## check style and types
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
+
+stubs: $(VENV)/.installed-lint  ## write the type stubs anew, after adding or changing ops
+	$(RUN) docs/stubs.py
 
 docs: $(VENV)/.installed-docs  ## build the documentation into docs/_build/html
 	$(RUN) -m sphinx -W -b html docs docs/_build/html
