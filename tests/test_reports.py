@@ -1,0 +1,351 @@
+"""One test for each report of users of other libraries that must not be reported here: number, what, right behaviour.
+
+Reports that are about time are rows of bench/reports.py. Those about processes, caches and forks run in processes of
+their own, with a cache of their own, one after another.
+"""
+
+import ast
+import configparser
+import gc
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lucid_nb as lnb
+from lucid_nb import backend, errors, op, program
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = Path(lnb.__file__).parent
+DEVICES = ["cpu", pytest.param("mlx", marks=pytest.mark.skipif(
+    not backend.is_usable("mlx"), reason="needs MLX, which exists for Apple silicon and for Linux"))]
+serial = pytest.mark.serial
+SQUARE = """
+import sys, numpy as np, lucid_nb as lnb
+x = lnb.asarray(np.full(100, 9.0))
+print(lnb.square(x)[3].item(), lnb.sqrt(x)[3].item(), "numba" in sys.modules)
+"""
+
+
+def run(text, cache, cwd=ROOT, **environment):
+    """The output of a program in a process with this cache, or with that of the tests."""
+    variables = os.environ | {"PYTHONPATH": str(cwd)} | ({"LUCID_NB_CACHE_DIR": str(cache)} if cache else {})
+    variables = {name: value for name, value in (variables | environment).items() if value is not None}
+    done = subprocess.run([sys.executable, "-P", "-c", text], capture_output=True, text=True, timeout=300, cwd=cwd,
+                          env=variables, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def kernels_in(folder):
+    """The files of a cache."""
+    return sorted(path.name for path in folder.rglob("*") if path.is_file()) if folder.exists() else []
+
+
+def leaf(values, device="cpu"):
+    """A float32 leaf."""
+    tensor = lnb.asarray(np.array(values, "float32"), device=device)
+    tensor.requires_grad = True
+    return tensor
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A copy of the package that a test may edit."""
+    ignore = shutil.ignore_patterns("__pycache__", "cuda", "mlx", "data", "nn", "optim", "commands")
+    shutil.copytree(PACKAGE, tmp_path / "lucid_nb", ignore=ignore)
+    return tmp_path
+
+
+def edit(path, before, after):
+    """Replace a text that must be there once."""
+    text = path.read_text(encoding="utf-8")
+    assert text.count(before) == 1
+    path.write_text(text.replace(before, after), encoding="utf-8")
+
+
+# --------------------------------------------------------------------------------------- A. kernels on the CPU
+@serial
+def test_report_a01_edited_formula_or_helper_is_seen_by_the_next_process(copied):
+    cache = copied / "cache"
+    assert run(SQUARE, cache, copied) == "81.0 3.0 True"
+    edit(copied / "lucid_nb" / "ops" / "arithmetic.py", "    return x * x\n", "    return 2 * x * x\n")
+    edit(copied / "lucid_nb" / "kernels" / "math" / "rounding.py", "def sqrt_float64(x): return square_root(x)",
+         "def sqrt_float64(x): return 2.0 * square_root(x)")
+    assert run(SQUARE, cache, copied) == "162.0 6.0 True"
+
+
+@serial
+def test_report_a02_second_process_hits_and_files_do_not_pile_up(tmp_path):
+    assert run(SQUARE, tmp_path) == "81.0 3.0 True"
+    before = kernels_in(tmp_path)
+    assert before
+    assert run(SQUARE, tmp_path) == "81.0 3.0 False"         # Numba was not even imported
+    assert kernels_in(tmp_path) == before
+
+
+@serial
+@pytest.mark.parametrize("environment", [dict(LUCID_NB_CACHE_DIR="/dev/null/cache"),
+                                         dict(LUCID_NB_CACHE_DIR=None, XDG_CACHE_HOME=None, HOME="/dev/null")],
+                         ids=["folder", "home"])
+def test_report_a03_no_writable_folder_means_one_warning_and_right_results(environment, tmp_path):
+    text = ("import warnings, numpy as np\nwith warnings.catch_warnings(record=True) as seen:\n"
+            "    warnings.simplefilter('always')\n    import lucid_nb as lnb\n"
+            "    x = lnb.asarray(np.arange(3.0))\n    print((x + x).tolist(), (x * x).tolist(), len(seen))")
+    assert run(text, tmp_path, **environment) == "[0.0, 2.0, 4.0] [0.0, 1.0, 4.0] 1"
+
+
+@serial
+@pytest.mark.parametrize("count", [3, pytest.param(8, marks=pytest.mark.sweep)])
+def test_report_a04_processes_fill_an_empty_cache_at_once(count, tmp_path):
+    """Eight of them that want one kernel also in tests/kernels/test_store.py."""
+    text = "import numpy as np, lucid_nb as lnb\nprint(lnb.square(lnb.asarray(np.full(9, 0.5)))[0].item())"
+    environment = os.environ | {"LUCID_NB_CACHE_DIR": str(tmp_path)}
+    started = [subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                cwd=ROOT, env=environment) for _ in range(count)]
+    for process in started:
+        output, said = process.communicate(timeout=300)
+        assert process.returncode == 0, said
+        assert output == "0.25\n"
+    assert not [name for name in kernels_in(tmp_path) if "tmp" in name]
+
+
+@serial
+def test_report_a05_import_loads_no_kernel(tmp_path):
+    text = ("import sys, lucid_nb\n"
+            "print([name for name in ('numba', 'llvmlite', 'lucid_nb.kernels') if name in sys.modules])")
+    assert run(text, tmp_path) == "[]"
+
+
+@serial
+def test_report_a06_import_compiles_nothing(tmp_path):
+    cache = tmp_path / "cache"
+    run("import lucid_nb, lucid_nb.nn, lucid_nb.optim, lucid_nb.data", cache)
+    assert kernels_in(cache) == []
+
+
+FORK = """
+import os, sys, numpy as np, lucid_nb as lnb
+lnb.set_num_threads(2)
+x = lnb.asarray(np.random.default_rng(0).standard_normal(1_000_000).astype("float32"))
+before = (lnb.exp(x).sum().item(), lnb.sum(x).item())
+child = os.fork()
+if child == 0:
+    os._exit(0 if (lnb.exp(x).sum().item(), lnb.sum(x).item()) == before else 1)
+print(os.waitpid(child, 0)[1], (lnb.exp(x).sum().item(), lnb.sum(x).item()) == before)
+"""
+
+
+@serial
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_report_a07_forked_child_computes_the_same():
+    assert run(FORK, None) == "0 True"
+
+
+@serial
+def test_report_a08_four_threads_call_at_once():
+    before, wrong = lnb.get_num_threads(), []
+    lnb.set_num_threads(2)
+    arrays = [lnb.asarray(np.full(20_000, k, "float32")) for k in range(4)]
+    large = [lnb.asarray(np.full(200_000, k, "float32")) for k in range(4)]
+
+    def work(k):
+        for turn in range(1500):
+            x = large[k] if turn % 50 == 0 else arrays[k]
+            if lnb.sum(x + x).item() != 2 * k * x.size:
+                wrong.append((k, turn))
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(300)
+    finally:
+        lnb.set_num_threads(before)
+    assert not wrong and not any(thread.is_alive() for thread in threads)
+
+
+def test_report_a09_work_is_cut_finer_than_there_are_threads():
+    """So that of uneven rows nobody is left with the long half: four pieces a thread, taken as they come free."""
+    from lucid_nb.kernels import threads
+    for number in (2, 8):
+        pieces = -(-100_000 // threads._chunk(100_000, 100, number))
+        assert pieces >= 3 * number
+
+
+@serial
+def test_report_a12_sum_does_not_depend_on_the_number_of_threads():
+    x = lnb.asarray(np.random.default_rng(0).standard_normal(1_000_003).astype("float32"))
+    before, found = lnb.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            lnb.set_num_threads(threads)
+            found.append((lnb.sum(x).item(), lnb.mean(x * x).item()))
+    finally:
+        lnb.set_num_threads(before)
+    assert found[0] == found[1] == found[2]
+
+
+def test_report_a14_literals_and_integer_powers_take_the_dtype_of_the_tensor():
+    x = lnb.asarray(np.array([1, 2, 3], "float32"))
+    for result in (x * 0.5, 0.5 * x, x / 2, x ** 2, x ** 3, x ** 0.5, lnb.gelu(x), lnb.softplus(x), x + 1):
+        assert result.dtype == np.float32
+    for name in ("gelu", "tanh", "softplus", "sigmoid"):          # and nothing inside is wider
+        typed = program.type_program(op.registry[name].outputs, ["float32"], frozenset())
+        assert {step.dtype for step in typed.steps} <= {"float32", "bool"}
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda x: x + np.array(["a", "b"]), "add: <U1 data has no arithmetic here"),
+    (lambda x: lnb.matmul(x, np.array(["a", "b"])), "matmul: <U1 data has no arithmetic here"),
+    (lambda x: lnb.exp(np.array([object()])), "exp: object data has no arithmetic here"),
+    (lambda x: -(x > 0), "negative: has no meaning for bool. Use .astype"),
+    (lambda x: lnb.maximum(x, 1j), "maximum: has no meaning for complex")], ids=range(5))
+def test_report_a15_rules_refuse_in_one_line_before_any_compiler(call, text):
+    with pytest.raises(errors.DTypeError) as caught:
+        call(lnb.ones(2))
+    said = str(caught.value)
+    assert said.startswith(text) and "\n" not in said and "numba" not in said.lower() and len(said) < 200
+
+
+# --------------------------------------------------------------------------------------- B. gradients and numbers
+@pytest.mark.parametrize("device", DEVICES)
+def test_report_b20_branch_that_where_did_not_take_gives_zero(device):
+    x = leaf([0, 2], device)
+    with np.errstate(all="ignore"):
+        lnb.where(x > 0, lnb.log(x), x).sum().backward()
+    assert x.grad.tolist() == [1, 0.5]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_report_b23_powers_at_base_zero_have_gradient_zero(device):
+    x = leaf([0], device)
+    (x * x ** 0.5).sum().backward()
+    assert x.grad.tolist() == [0]
+    y = leaf([2.0, 0.5], device)
+    (lnb.asarray(np.zeros(2, "float32"), device=device) ** y).sum().backward()
+    assert y.grad.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_report_b25_logsumexp_of_only_minus_infinity_has_gradient_zero(device):
+    x = leaf([-np.inf, -np.inf], device)
+    found = lnb.logsumexp(x)
+    found.backward()
+    assert found.item() == -np.inf and x.grad.tolist() == [0, 0]
+
+
+def test_report_b31_overwritten_value_names_both_ops_and_both_lines():
+    w = leaf([1, 2])
+    y = lnb.exp(w)
+    saved = sys._getframe().f_lineno + 1
+    z = y * y
+    y[0] = 0
+    with pytest.raises(errors.GradError) as caught:
+        z.sum().backward()
+    said = str(caught.value)
+    assert f"multiply: a value saved at test_reports.py:{saved}" in said
+    assert f"overwritten by setitem at test_reports.py:{saved + 1}" in said
+
+
+def test_report_b31_leaf_is_refused_before_it_is_written():
+    w = leaf([1, 2])
+    with pytest.raises(errors.GradError, match="setitem: the tensor is a leaf that requires grad"):
+        w[0] = 5
+    with pytest.raises(errors.GradError, match="in-place add: "):
+        w += 1
+    assert w.detach().tolist() == [1, 2]
+
+
+def test_report_b32_deep_graphs_neither_recurse_backward_nor_on_release():
+    x = leaf([1])
+    y = x
+    for _ in range(50_000):
+        y = y + 1
+    y.sum().backward()
+    del y
+    assert x.grad.tolist() == [1]
+    z = x
+    for _ in range(50_000):                      # released without a backward
+        z = z + x
+    del z
+
+
+def test_report_b33_product_of_a_value_with_itself():
+    x = leaf([3])
+    h = 2 * x
+    (h * h).sum().backward()
+    assert x.grad.tolist() == [24]
+
+
+@serial
+def test_report_b34_forwards_without_backward_keep_nothing():
+    x = leaf(np.ones(16))
+
+    def forward():
+        y = lnb.tanh(x * 2 + 1).sum()
+        assert y.requires_grad
+    gc.collect()
+    gc.disable()
+    try:
+        forward()
+        before = len(gc.get_objects())
+        for _ in range(1000):
+            forward()
+        assert len(gc.get_objects()) - before < 50
+        with lnb.no_grad():
+            kept = lnb.exp(x)
+        assert kept.node is None
+    finally:
+        gc.enable()
+
+
+# -------------------------------------------------------------------------------------------- D. getting started
+def settings():
+    """setup.cfg."""
+    found = configparser.ConfigParser()
+    found.read(ROOT / "setup.cfg", encoding="utf-8")
+    return found
+
+
+def test_report_d46_installation_brings_no_other_framework():
+    wanted = settings()["options"]["install_requires"].split()
+    names = {"".join(c for c in line if c.isalnum() or c in "_-").lower() for line in wanted}
+    assert not [name for name in names for big in ("torch", "jax", "tensorflow", "mlx", "cuda") if name.startswith(big)]
+
+
+@serial
+def test_report_d47_small_op_takes_the_short_road():
+    """That a sum of 8 floats is quick is measured in bench/reports.py; here, that it calls no more than it must."""
+    x, calls = leaf(np.ones(8)), []
+    x + x
+    sys.setprofile(lambda frame, event, arg: calls.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        x + x
+    finally:
+        sys.setprofile(None)
+    assert len(calls) <= 12, calls
+
+
+def test_report_d56_declared_python_versions_are_those_of_the_source():
+    declared = settings()
+    low, high = (tuple(map(int, part.strip("<>= ").split("."))) for part in
+                 declared["options"]["python_requires"].split(","))
+    classifiers = declared["metadata"]["classifiers"].splitlines()
+    listed = [line.rsplit(" ", 1)[1] for line in classifiers if "Python :: 3." in line]
+    assert listed == [f"3.{minor}" for minor in range(low[1], high[1])]
+    assert low <= sys.version_info[:2] < high
+    for path in sorted(PACKAGE.rglob("*.py")):                # no syntax that is younger than the oldest version
+        ast.parse(path.read_text(encoding="utf-8"), filename=str(path), feature_version=low)
+
+
+def test_report_d56_nothing_is_bound_to_one_system():
+    """No wheel of our own: the package is Python text and data."""
+    files = [path for path in PACKAGE.rglob("*") if path.is_file()]
+    suffixes = {path.suffix for path in files if not any(part.endswith(("cache", "cache__")) for part in path.parts)}
+    assert suffixes <= {".py", ".pyi", ".typed", ".npz", ".md", ""}
