@@ -8,6 +8,8 @@ carried along and added at the end.
 from ..intrinsics import copysign, fabs, multiply_add
 from .common import constants, exact, f4, quick_two_sum, quotient_parts, scalar, two_sum
 from .exponential import (
+    TWICE4,
+    TWICE8,
     expm1_parts_float32,
     expm1_parts_float64,
     scaled_float32,
@@ -86,7 +88,7 @@ def erfc_float32(x):
     """2 Phi(-sqrt(2) x)."""
     t = f4(10.5) if fabs(x) > f4(10.5) else fabs(x)
     high, low = square_parts_float32(t)
-    s, word = expm1_parts_float32(-high, -low)
+    s, word = expm1_parts_float32(-high, -low, TWICE4)
     a = t * ROOT_TWO4
     a_rest = multiply_add(t, ROOT_TWO4, -a) + t * ROOT_TWO_REST4
     v, rest = _tail_float32(a, a_rest, s)
@@ -98,7 +100,7 @@ def erfc_float32(x):
 def erfc_float64(x):
     t = 27.5 if fabs(x) > 27.5 else fabs(x)
     high, low = square_parts_float64(t)
-    s, word = expm1_parts_float64(-high, -low)
+    s, word = expm1_parts_float64(-high, -low, TWICE8)
     a = t * ROOT_TWO8
     a_rest = multiply_add(t, ROOT_TWO8, -a) + t * ROOT_TWO_REST8
     v, rest = _tail_float64(a, a_rest, s)
@@ -115,7 +117,7 @@ def erf_float32(x):
     near = ((near * s + NEAR4[4]) * s + NEAR4[5]) * s + NEAR4[6]
     n = ((FAR_N4[0] * t + FAR_N4[1]) * t + FAR_N4[2]) * t + FAR_N4[3]
     d = ((FAR_D4[0] * t + FAR_D4[1]) * t + FAR_D4[2]) * t + FAR_D4[3]
-    e, word = expm1_parts_float32(-s, f4(0))
+    e, word = expm1_parts_float32(-s, f4(0), TWICE4)
     far = f4(1) - scaled_float32((n * e + n) / d, word)
     return copysign(near * t + t if t <= f4(1) else far, x)
 
@@ -131,7 +133,7 @@ def erf_float64(x):
     n = (((n * t + FAR_N8[4]) * t + FAR_N8[5]) * t + FAR_N8[6]) * t + FAR_N8[7]
     d = ((FAR_D8[0] * t + FAR_D8[1]) * t + FAR_D8[2]) * t + FAR_D8[3]
     d = (((d * t + FAR_D8[4]) * t + FAR_D8[5]) * t + FAR_D8[6]) * t + FAR_D8[7]
-    e, word = expm1_parts_float64(-s, 0.0)
+    e, word = expm1_parts_float64(-s, 0.0, TWICE8)
     far = 1.0 - scaled_float64((n * e + n) / d, word)
     return copysign(near * t + t if t <= 1.0 else far, x)
 
@@ -140,7 +142,7 @@ def erf_float64(x):
 def _lower_tail_float32(a):
     """Phi(-a) before scaling, a >= 0, as a sum of two, and the word to scale with."""
     high, low = square_parts_float32(a)
-    s, word = expm1_parts_float32(f4(-0.5) * high, f4(-0.5) * low)
+    s, word = expm1_parts_float32(f4(-0.5) * high, f4(-0.5) * low, TWICE4)
     v, rest = _tail_float32(a, f4(0), s)
     return v, rest, word
 
@@ -148,7 +150,7 @@ def _lower_tail_float32(a):
 @exact
 def _lower_tail_float64(a):
     high, low = square_parts_float64(a)
-    s, word = expm1_parts_float64(-0.5 * high, -0.5 * low)
+    s, word = expm1_parts_float64(-0.5 * high, -0.5 * low, TWICE8)
     v, rest = _tail_float64(a, 0.0, s)
     return v, rest, word
 

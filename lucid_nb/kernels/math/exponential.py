@@ -113,19 +113,19 @@ def square_parts_float64(x):
 
 
 @scalar
-def expm1_parts_float32(high, low):
-    """expm1(r) and the word of TWICE4 for exp(high + low), high <= 0, |low| small; keeps what rounding r lost."""
-    shifted = high * f4(LOG2E) + TWICE4
-    whole = shifted - TWICE4
+def expm1_parts_float32(high, low, rounding):
+    """expm1(r) and the word of n for exp(high + low), |low| small; keeps what rounding r lost."""
+    shifted = high * f4(LOG2E) + rounding
+    whole = shifted - rounding
     near, small = high - whole * LN2_HIGH4, low - whole * LN2_LOW4
     r = near + small
     return r + ((r * r) * _quadratic_rest_float32(r) + ((near - r) + small)), i4(bits(shifted))
 
 
 @scalar
-def expm1_parts_float64(high, low):
-    shifted = high * LOG2E + TWICE8
-    whole = shifted - TWICE8
+def expm1_parts_float64(high, low, rounding):
+    shifted = high * LOG2E + rounding
+    whole = shifted - rounding
     near, small = high - whole * LN2_HIGH8, low - whole * LN2_LOW8
     r = near + small
     return r + ((r * r) * _quadratic_rest_float64(r) + ((near - r) + small)), bits(shifted)
@@ -177,15 +177,15 @@ def _tanh_quotient(one, power, p):
 def tanh_float32(x):
     """From e = exp(-2 |x|), with one division."""
     t = f4(-2) * fabs(x)
-    p, word = expm1_parts_float32(f4(-20.0) if t < f4(-20.0) else t, f4(0))
-    return copysign(_tanh_quotient(f4(1), power_of_two_float32(i4(word - i4(127))), p), x)
+    p, word = expm1_parts_float32(f4(-20.0) if t < f4(-20.0) else t, f4(0), ONE4)
+    return copysign(_tanh_quotient(f4(1), power_of_two_float32(word), p), x)
 
 
 @scalar
 def tanh_float64(x):
     t = -2.0 * fabs(x)
-    p, word = expm1_parts_float64(-40.0 if t < -40.0 else t, 0.0)
-    return copysign(_tanh_quotient(1.0, power_of_two_float64(word - i8(1023)), p), x)
+    p, word = expm1_parts_float64(-40.0 if t < -40.0 else t, 0.0, ONE8)
+    return copysign(_tanh_quotient(1.0, power_of_two_float64(word), p), x)
 
 
 @scalar
@@ -209,15 +209,25 @@ def tanh_slope_float64(x):
 
 @scalar
 def sigmoid_float32(x):
-    """One exponential of -|x|, which cannot overflow, and one division."""
-    e = exp_float32(-fabs(x))
-    return (f4(1) if x >= f4(0) else e) / (f4(1) + e)
+    """1 / (1 + 2**n + 2**n expm1(r)), the largest term last. Far below zero the quotient is taken of 2**-64."""
+    t = f4(-20.0) if x > f4(20.0) else -x
+    t = f4(104.0) if t > f4(104.0) else t
+    far = t > f4(44.0)
+    p, word = expm1_parts_float32(t, f4(0), ONE4)
+    one = f4(5.421010862427522e-20) if far else f4(1)
+    power = power_of_two_float32(i4(word - (i4(64) if far else i4(0))))
+    return one / ((power * p + min(power, one)) + max(power, one))
 
 
 @scalar
 def sigmoid_float64(x):
-    e = exp_float64(-fabs(x))
-    return (1.0 if x >= 0.0 else e) / (1.0 + e)
+    t = -40.0 if x > 40.0 else -x
+    t = 746.0 if t > 746.0 else t
+    far = t > 400.0
+    p, word = expm1_parts_float64(t, 0.0, ONE8)
+    one = 7.458340731200207e-155 if far else 1.0
+    power = power_of_two_float64(word - (i8(512) if far else i8(0)))
+    return one / ((power * p + min(power, one)) + max(power, one))
 
 
 @scalar
@@ -237,12 +247,12 @@ def sigmoid_slope_float64(x):
 def normal_density_float32(x):
     """exp(-x**2 / 2) / sqrt(2 pi), the square in two parts: its rounding alone would cost 30 ULP at x = 13."""
     high, low = square_parts_float32(f4(16.0) if fabs(x) > f4(16.0) else fabs(x))
-    p, word = expm1_parts_float32(f4(-0.5) * high, f4(-0.5) * low)
+    p, word = expm1_parts_float32(f4(-0.5) * high, f4(-0.5) * low, TWICE4)
     return scaled_float32(f4(0.3989422804014327) * p + f4(0.3989422804014327), word)
 
 
 @scalar
 def normal_density_float64(x):
     high, low = square_parts_float64(40.0 if fabs(x) > 40.0 else fabs(x))
-    p, word = expm1_parts_float64(-0.5 * high, -0.5 * low)
+    p, word = expm1_parts_float64(-0.5 * high, -0.5 * low, TWICE8)
     return scaled_float64(0.3989422804014327 * p + 0.3989422804014327, word)

@@ -17,12 +17,11 @@ from .common import (
     i4,
     i8,
     quick_two_sum,
-    quotient_parts,
     scalar,
     two_product,
     two_sum,
 )
-from .exponential import ONE8, expm1_parts_float64, power_of_two_float64, scaled_float64
+from .exponential import ONE8, TWICE8, expm1_parts_float64, power_of_two_float64, scaled_float64
 from .logarithm import split_float64
 
 SERIES = constants(float, "0.1172425897646252 0.1170612507385906 0.1333480919529892 0.15384594872224233 "
@@ -50,8 +49,10 @@ def _log_parts(a):
     f, k = split_float64(a * 18014398509481984.0 if small else a)
     exponent = float(k) - (54.0 if small else 0.0)
     d, d_rest = quick_two_sum(2.0, f)
-    v, v_rest = quotient_parts(f, 0.0, d, d_rest, 1.0 / d)
-    s, s_rest = quick_two_sum(v, v_rest)
+    inverse = 1.0 / d
+    v = f * inverse
+    product, product_rest = two_product(v, d)
+    s, s_rest = quick_two_sum(v, (((f - product) - product_rest) - v * d_rest) * inverse)
     z, z_rest = two_product(s, s)
     z_rest = z_rest + 2.0 * s * s_rest
     c, c_rest = quick_two_sum(TWO_THIRDS, z * _series(z))
@@ -77,7 +78,7 @@ def _positive_power(a, b):
     y = y if y == y else 0.0
     y = 710.0 if y > 710.0 else y
     y = -746.0 if y < -746.0 else y
-    p, word = expm1_parts_float64(y, y_rest)
+    p, word = expm1_parts_float64(y, y_rest, TWICE8)
     return scaled_float64(1.0 + p, word)
 
 
