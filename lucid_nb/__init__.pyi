@@ -124,7 +124,7 @@ def div(x: Operand, y: Operand, /) -> Tensor:
     """Quotient, element by element, in a float dtype."""
 def divide(x: Operand, y: Operand, /) -> Tensor:
     """Quotient, element by element, in a float dtype."""
-def empty(*shape: Any, dtype: Any=None, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+def empty(*sizes: Any, shape: Any=None, dtype: Any=None, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """A tensor whose content is whatever its memory holds; called as `zeros` is."""
 def empty_like(a: Any, /, dtype: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """Any content, in the shape, dtype and device of another."""
@@ -184,7 +184,7 @@ def negative(x: Operand, /) -> Tensor:
     """x with the other sign."""
 def not_equal(x: Operand, y: Operand, /) -> Tensor:
     """x != y, element by element, as bool."""
-def ones(*shape: Any, dtype: Any=None, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+def ones(*sizes: Any, shape: Any=None, dtype: Any=None, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """Ones, called as `zeros` is."""
 def ones_like(a: Any, /, dtype: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """Ones in the shape, dtype and device of another."""
@@ -234,7 +234,7 @@ def true_divide(x: Operand, y: Operand, /) -> Tensor:
     """Quotient, element by element, in a float dtype."""
 def where(x: Operand, y: Operand, z: Operand, /) -> Tensor:
     """x where the condition holds (is not 0), otherwise y. What is not chosen has gradient 0, also where it is NaN."""
-def zeros(*shape: Any, dtype: Any=None, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+def zeros(*sizes: Any, shape: Any=None, dtype: Any=None, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """Zeros: `zeros((2, 3))`, `zeros(2, 3)` or `zeros((2, 3), dtype)`."""
 def zeros_like(a: Any, /, dtype: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """Zeros in the shape, dtype and device of another."""

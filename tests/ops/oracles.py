@@ -83,6 +83,22 @@ def call(name):
     return found if found is not None else partial(apply_to, records()[name])
 
 
+def results(found):
+    """One result or several as a tuple."""
+    return found if isinstance(found, tuple) else (found,)
+
+
+def hosts(found):
+    """One result or several as NumPy arrays, side by side."""
+    return [result.to_host() for result in results(found)]
+
+
+def same(found, wanted):
+    """Are two sets of NumPy arrays equal bit for bit, NaN beside NaN?"""
+    return all(a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+               for a, b in zip(found, wanted))
+
+
 def apply_to(op, *inputs):
     """The op itself."""
     return apply(op, inputs)
@@ -123,18 +139,24 @@ def awkward(op, dtype):
 
 # ------------------------------------------------------------------------------------------------ oracles
 def expected(op, inputs):
-    """What the record's oracle gives, as precisely as it can, and rounded to the result's dtype.
+    """For each result what the record's oracle gives, as precisely as it can, and rounded to the result's dtype.
 
     Exact records: the oracle in the dtype itself. Others: in long double, or in mpmath's 40 digits.
     """
     keys = tuple(dtypes.as_dtype("test", x.dtype) for x in inputs)
-    loop, (result, *_) = op.rule.loop(op.name, keys), result_dtypes(op, keys)
+    loop = op.rule.loop(op.name, keys)
     with np.errstate(all="ignore"):
         inputs = [x if op.rule.kind == "choice" and i == 0 else x.astype(loop) for i, x in enumerate(inputs)]
         wide = wide_dtype(loop, is_exact=op.facts.ulp == 0)
         values = evaluate(op.facts.oracle, [x.astype(wide) if x.dtype == loop else x for x in inputs])
-        rounded = np.asarray(values).astype(result)
-    if op.facts.ulp == 0 and loop.kind != "c":
+        return [with_rounded(value, result, op.facts.ulp == 0 and loop.kind != "c")
+                for value, result in zip(values, result_dtypes(op, keys))]
+
+
+def with_rounded(values, result, is_exact):
+    """(precise, rounded) values; the first are rounded too where nothing is lost, or where they leave the dtype."""
+    rounded = np.asarray(values).astype(result)
+    if is_exact or result.kind in "biu":
         return rounded, rounded
     is_normal = np.isfinite(rounded.astype(values.dtype)) & (rounded != 0)
     return np.where(is_normal, values, rounded.astype(values.dtype)), rounded
@@ -158,10 +180,11 @@ def allowance(op, dtype):
 
 
 def evaluate(oracle, inputs):
-    """A dotted name applied to the inputs, or an expression of x, y, z."""
+    """The results of a dotted name applied to the inputs, or of an expression of x, y, z."""
     names = dict(zip("xyz", inputs))
     found = eval(oracle, {"numpy": np, "scipy": SimpleNamespace(special=Special())}, names)
-    return np.asarray(found(*inputs) if callable(found) else found)
+    found = found(*inputs) if callable(found) else found
+    return found if isinstance(found, tuple) else (np.asarray(found),)
 
 
 class Special:

@@ -17,15 +17,16 @@ from lucid_nb.errors import DTypeError
 from lucid_nb.testing import AWKWARD, LAYOUTS, assert_close, check_grad, laid_out
 
 from . import oracles
-from .oracles import call, drawn, expected, records
+from .oracles import call, drawn, expected, hosts, records, results, same
 
 RECORDS = records()
 DIFFERENTIABLE = [name for name, op in RECORDS.items() if oracles.is_differentiable(op)]
 SILENT = dict(all="ignore")
 NUMERIC = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
            "complex64", "complex128")
-# On other devices functions are the vendor's; what they may add to the record's own bound.
-DEVICE_ULP = {"cpu": 0, "mlx": 1, "cuda": 2}
+# On other devices functions are the vendor's; what they may add to the record's own bound. On CUDA gelu is an expansion
+# in float32, where the rounded quotient x / sqrt(2) costs x**2 / 2 units.
+DEVICE_ULP = {"cpu": 0, "mlx": 1, "cuda": 2, ("cuda", "gelu"): 10}
 MLX_DTYPES = tuple(dtype for dtype in oracles.OTHERS if dtype != "complex128")
 
 
@@ -38,27 +39,34 @@ def two_threads():
 
 
 def check_values(name, inputs, device="cpu"):
-    """Hold a record's values and dtype to its oracle."""
+    """Hold a record's values and dtypes to its oracle."""
     op = RECORDS[name]
     try:
-        exact, rounded = expected(op, inputs)
+        wanted = expected(op, inputs)
     except ValueError:                                   # integers to negative powers
         inputs = [np.abs(x) for x in inputs]
-        exact, rounded = expected(op, inputs)
+        wanted = expected(op, inputs)
     with np.errstate(**SILENT):
-        found = call(name)(*[oracles.on(device, x) for x in inputs]).to_host()
-    assert found.dtype == rounded.dtype
-    if found.dtype.kind == "c":
-        assert_close(found, exact, rtol=8 * float(np.finfo(found.dtype).eps))
-    elif dtypes.is_inexact(found.dtype):
-        extra = DEVICE_ULP[device] if op.facts.ulp else 0
-        is_told = ~np.isnan(rounded.astype(float)) | np.any([np.isnan(x.astype(float)) for x in inputs], axis=0)
-        is_told |= op.facts.oracle.startswith("numpy.")     # elsewhere 0 * inf may come from how the oracle is written
-        assert_close(found[is_told], exact[is_told], ulp=oracles.allowance(op, found.dtype) + extra)
-        zero = (rounded == 0) & is_told & (device == "cpu" or op.facts.ulp == 0)      # of expansions it may differ
-        assert np.array_equal(np.signbit(found[zero]), np.signbit(rounded[zero]))
-    else:
-        assert np.array_equal(found, rounded)
+        found = hosts(call(name)(*[oracles.on(device, x) for x in inputs]))
+    assert len(found) == len(wanted)
+    for got, (exact, rounded) in zip(found, wanted):
+        assert got.dtype == rounded.dtype
+        if got.dtype.kind == "c":
+            assert_close(got, exact, rtol=8 * float(np.finfo(got.dtype).eps))
+        elif dtypes.is_inexact(got.dtype):
+            check_floats(op, inputs, device, got, exact, rounded)
+        else:
+            assert np.array_equal(got, rounded)
+
+
+def check_floats(op, inputs, device, got, exact, rounded):
+    """Units in the last place, NaN, infinities and the signs of zeros."""
+    extra = DEVICE_ULP.get((device, op.name), DEVICE_ULP[device]) if op.facts.ulp else 0
+    is_told = ~np.isnan(rounded.astype(float)) | np.any([np.isnan(x.astype(float)) for x in inputs], axis=0)
+    is_told |= op.facts.oracle.startswith("numpy.")     # elsewhere 0 * inf may come from how the oracle is written
+    assert_close(got[is_told], exact[is_told], ulp=oracles.allowance(op, got.dtype) + extra)
+    zero = (rounded == 0) & is_told & (device == "cpu" or op.facts.ulp == 0)      # of expansions it may differ
+    assert np.array_equal(np.signbit(got[zero]), np.signbit(rounded[zero]))
 
 
 # ------------------------------------------------------------------------------------------------ values
@@ -91,26 +99,25 @@ def test_values_on_cuda_follow_the_oracle(name, dtype):
 def test_lists_and_scalars_are_operands(name):
     op = RECORDS[name]
     inputs = drawn(op, "float64", 3, seed=4)
-    with_lists = call(name)(*[x.tolist() for x in inputs])
-    assert np.array_equal(with_lists.to_host(), call(name)(*map(lnb.asarray, inputs)).to_host())
-    scalars = call(name)(*[float(x[0]) for x in inputs])
-    assert scalars.shape == () and scalars.item() == with_lists.to_host()[0]
+    with_lists = hosts(call(name)(*[x.tolist() for x in inputs]))
+    assert same(with_lists, hosts(call(name)(*map(lnb.asarray, inputs))))
+    assert same(hosts(call(name)(*[float(x[0]) for x in inputs])), [x[0] for x in with_lists])
 
 
 # ------------------------------------------------------------------------------------------------ dtypes
 def numpy_result(function, operands):
-    """The dtype of NumPy's result, None where it refuses."""
+    """The dtypes of NumPy's results, None where it refuses."""
     try:
         with np.errstate(**SILENT):
-            return function(*operands).dtype
+            return [result.dtype for result in results(function(*operands))]
     except (TypeError, ValueError):
         return None
 
 
 def our_result(op, keys):
-    """The dtype of the record's result, None where it refuses."""
+    """The dtypes of the record's results, None where it refuses."""
     try:
-        return oracles.result_dtypes(op, keys)[0]
+        return oracles.result_dtypes(op, keys)
     except DTypeError:
         return None
 
@@ -165,12 +172,11 @@ def test_scalar_and_mixed_operands_give_numpys_values(name):
 def test_layout_changes_no_bit(name):
     op = RECORDS[name]
     inputs = drawn(op, "float32", (4, 6, 5))
-    wanted = call(name)(*map(lnb.asarray, inputs)).to_host()
+    wanted = hosts(call(name)(*map(lnb.asarray, inputs)))
     for layout in LAYOUTS[:4]:
-        found = call(name)(*[lnb.asarray(laid_out(x, layout)) for x in inputs])
-        assert np.array_equal(found.to_host(), wanted), layout
+        assert same(hosts(call(name)(*[lnb.asarray(laid_out(x, layout)) for x in inputs])), wanted), layout
     mixed = [laid_out(x, layout) for x, layout in zip(inputs, ("F", "negative", "strided"))]
-    assert np.array_equal(call(name)(*map(lnb.asarray, mixed)).to_host(), wanted)
+    assert same(hosts(call(name)(*map(lnb.asarray, mixed))), wanted)
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -179,20 +185,22 @@ def test_broadcast_operands_equal_repeated_ones(name):
     shapes = [(3, 1, 5), (4, 1), (5,)][:op.arity] if op.arity > 1 else [(5,)]
     inputs = [x.ravel()[:int(np.prod(shape))].reshape(shape) for x, shape in zip(drawn(op, "float32", 60), shapes)]
     whole = np.broadcast_arrays(*inputs) if op.arity > 1 else [np.broadcast_to(inputs[0], (3, 4, 5))]
-    wanted = call(name)(*[lnb.asarray(x.copy()) for x in whole]).to_host()
-    assert np.array_equal(call(name)(*map(lnb.asarray, whole)).to_host(), wanted)       # zero strides
+    wanted = hosts(call(name)(*[lnb.asarray(x.copy()) for x in whole]))
+    assert same(hosts(call(name)(*map(lnb.asarray, whole))), wanted)                    # zero strides
     if op.arity > 1:
-        assert np.array_equal(call(name)(*map(lnb.asarray, inputs)).to_host(), wanted)
+        assert same(hosts(call(name)(*map(lnb.asarray, inputs))), wanted)
 
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_empty_and_zero_dimensional_operands(name):
     op = RECORDS[name]
-    empty = call(name)(*[lnb.asarray(x) for x in drawn(op, "float32", (0, 3))])
-    assert empty.shape == (0, 3) and empty.dtype == our_result(op, (dtypes.FLOAT32,) * op.arity)
+    empty = hosts(call(name)(*[lnb.asarray(x) for x in drawn(op, "float32", (0, 3))]))
+    assert [x.dtype for x in empty] == our_result(op, (dtypes.FLOAT32,) * op.arity)
+    assert {x.shape for x in empty} == {(0, 3)}
     inputs = drawn(op, "float32", 1)
-    value = call(name)(*[lnb.asarray(x[0]) for x in inputs])
-    assert value.shape == () and value.item() == call(name)(*map(lnb.asarray, inputs)).to_host()[0].item()
+    values = hosts(call(name)(*[lnb.asarray(x[0]) for x in inputs]))
+    assert {x.shape for x in values} == {()}
+    assert same(values, [x[0] for x in hosts(call(name)(*map(lnb.asarray, inputs)))])
 
 
 @pytest.mark.parametrize("size", [32767, 32768, 150_001])
@@ -200,23 +208,23 @@ def test_empty_and_zero_dimensional_operands(name):
 def test_size_and_threads_change_no_bit(name, size, two_threads):
     op = RECORDS[name]
     inputs = drawn(op, "float32", size)
-    pieces = [call(name)(*[lnb.asarray(x[start:start + 8191]) for x in inputs]).to_host()
+    pieces = [hosts(call(name)(*[lnb.asarray(x[start:start + 8191]) for x in inputs]))
               for start in range(0, size, 8191)]
+    wanted = [np.concatenate(parts) for parts in zip(*pieces)]
     for threads in (1, 2):
         lnb.set_num_threads(threads)
-        found = call(name)(*map(lnb.asarray, inputs)).to_host()
-        assert np.array_equal(found, np.concatenate(pieces)), threads
+        assert same(hosts(call(name)(*map(lnb.asarray, inputs))), wanted), threads
 
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_large_operands_in_any_layout(name, two_threads):
     op = RECORDS[name]
     inputs = drawn(op, "float32", (181, 7, 33))
-    wanted = call(name)(*[lnb.asarray(x[:90]) for x in inputs]).to_host()
+    wanted = hosts(call(name)(*[lnb.asarray(x[:90]) for x in inputs]))
     for layout in ("F", "strided", "negative"):
         lnb.set_num_threads(2 if layout == "F" else 1)
-        found = call(name)(*[lnb.asarray(laid_out(x, layout)) for x in inputs]).to_host()
-        assert np.array_equal(found[:90], wanted), layout
+        found = hosts(call(name)(*[lnb.asarray(laid_out(x, layout)) for x in inputs]))
+        assert same([x[:90] for x in found], wanted), layout
 
 
 WIDTHS = """
@@ -225,7 +233,9 @@ x = np.random.default_rng(0).uniform(0.1, 3, 1009)
 for name in NAMES:
     for dtype in ("float32", "float64"):
         operands = [lnb.asarray(x.astype(dtype))] * lnb.op.registry[name].arity
-        print(name, dtype, hashlib.sha256(getattr(lnb, name)(*operands).to_host().tobytes()).hexdigest())
+        results = getattr(lnb, name)(*operands)
+        for result in results if isinstance(results, tuple) else [results]:
+            print(name, dtype, hashlib.sha256(result.to_host().tobytes()).hexdigest())
 """
 
 
@@ -238,7 +248,7 @@ def test_vector_width_changes_no_bit():
                               env=os.environ | {"LUCID_NB_VECTOR_WIDTH": width}, capture_output=True, check=False)
         assert done.returncode == 0, done.stderr
         found.append(done.stdout)
-    assert found[0].count("\n") == 6
+    assert found[0].count("\n") >= 6
     assert found[0] == found[1] == found[2]
 
 
@@ -291,7 +301,7 @@ def test_gradient_of_nothing_is_zero(name):
     inputs = [x[~np.isnan(x)] for x in [np.array(AWKWARD)] * op.arity]
     tensors = [lnb.tensor(grid.ravel().copy(), requires_grad=True) for grid in np.meshgrid(*inputs)]
     with np.errstate(**SILENT):
-        result = call(name)(*tensors)
+        result = results(call(name)(*tensors))[0]
         result.backward(lnb.zeros_like(result))
     for tensor in tensors:
         assert tensor.grad is None or not tensor.grad.to_host().any()
@@ -304,7 +314,7 @@ def gradients(name, device, dtype, count):
     for tensor in tensors:
         tensor.requires_grad = True
     seeds = np.random.default_rng(2).uniform(0.5, 2, count).astype("float32")
-    call(name)(*tensors).backward(oracles.on(device, seeds.astype(dtype)))
+    results(call(name)(*tensors))[0].backward(oracles.on(device, seeds.astype(dtype)))
     return [tensor.grad if tensor.grad is None else tensor.grad.to_host() for tensor in tensors]
 
 
