@@ -44,7 +44,7 @@ def check_values(name, inputs, device="cpu"):
     try:
         wanted = expected(op, inputs)
     except ValueError:                                   # integers to negative powers
-        inputs = [np.abs(x) for x in inputs]
+        inputs = [np.maximum(x, 0) for x in inputs]
         wanted = expected(op, inputs)
     with np.errstate(**SILENT):
         found = hosts(call(name)(*[oracles.on(device, x) for x in inputs]))
