@@ -55,7 +55,7 @@ def run(lane: Lane) -> Outcome:
     report = REPORTS / f"{lane.name}.xml"
     report.unlink(missing_ok=True)
     print(f"\n== {lane.name} lane", flush=True)
-    command = [sys.executable, "-m", "pytest", "-q", "--durations=10", f"--junitxml={report}", *lane.arguments]
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "--durations=10", f"--junitxml={report}", *lane.arguments]
     start = time.perf_counter()
     code = subprocess.run(command, cwd=ROOT, env=os.environ | lane.environment, check=False).returncode
     seconds = time.perf_counter() - start
