@@ -389,13 +389,6 @@ def view_of(storage: Storage, raw: Any, steps: Steps, root: Root, node: Any, is_
     return view
 
 
-def without_leading(value: Tensor, ndim: int) -> Tensor:
-    """A value for `ndim` axes without the extents of 1 that NumPy lets stand in front of them."""
-    while value.ndim > ndim > 0 and value.shape[0] == 1:
-        value = value.view(Slice((0,)))
-    return value
-
-
 def refuse_index(parts: tuple, shape: tuple[int, ...]) -> NoReturn:
     """Say what is wrong with a basic index that NumPy refused."""
     shapes.check_index(parts, shape)

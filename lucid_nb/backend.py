@@ -114,7 +114,7 @@ def resolve(device: Any) -> str:
             raise BackendError("gpu: neither cuda nor mlx is usable here. Use device='cpu'.")
         name = usable[0]
     name = "mlx" if name == "metal" else name
-    if name not in FOLDERS:
+    if not isinstance(name, str) or name not in FOLDERS:
         raise DeviceError(f"device: {device!r} is unknown. Use one of {', '.join(FOLDERS)} (or gpu, metal).")
     table(name)
     return name

@@ -197,9 +197,10 @@ def backward(self: Tensor, gradient: Any = None, *, retain_graph: bool = False, 
     """
     inputs = (inputs,) if isinstance(inputs, Tensor) else inputs
     wanted = None if inputs is None else {id(leaf) for leaf in _leaves(inputs)}
+    owned: set[int] = set()
     if self.requires_grad and gradient is not None:
         gradient = seed_gradient(self, gradient)
-    owned = set() if gradient is None else {id(gradient.raw)}
+        owned.add(id(gradient.raw))
     found = gradients_of([self], [gradient], retain_graph, create_graph)
     for leaf, g in found.items():
         if wanted is None or id(leaf) in wanted:

@@ -52,6 +52,8 @@ def _raw_of(op: str, data: Any, dtype: Any, device: Any, copies: bool) -> Any:
     array = as_array(op, data)
     dtypes.check_supported(op, array.dtype)
     wanted = dtypes.as_dtype(op, dtype) if dtype is not None else array.dtype
+    if array.dtype.kind == "c" and wanted.kind not in "cb":
+        raise DTypeError(f"{op}: complex numbers do not go into {wanted}. Give their real parts.")
     if dtype is None and not is_foreign and array.dtype == dtypes.FLOAT64:
         wanted = dtypes.FLOAT32 if table.name == "mlx" and dtypes.default_dtype() == dtypes.FLOAT64 \
             else dtypes.default_dtype()
@@ -102,42 +104,49 @@ def _float_dtype(op: str, dtype: Any, device: str) -> np.dtype:
 
 
 @public(method=False)
-def zeros(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros(*sizes: Any, shape: Any = None, dtype: Any = None, device: Any = None,
+          requires_grad: bool = False) -> Tensor:
     """Zeros: `zeros((2, 3))`, `zeros(2, 3)` or `zeros((2, 3), dtype)`.
 
     >>> import lucid_nb as lnb
     >>> lnb.zeros(2, dtype=lnb.int64)
     tensor([0, 0])
     """
-    sizes, dtype = _shape_and_dtype("zeros", shape, dtype)
+    extents, dtype = _shape_and_dtype("zeros", sizes if shape is None else (shape, *sizes), dtype)
     name = backend.resolve(device)
-    return _finish(backend.table(name).full(sizes, 0, _float_dtype("zeros", dtype, name)), requires_grad)
+    return _finish(backend.table(name).full(extents, 0, _float_dtype("zeros", dtype, name)), requires_grad)
 
 
 @public(method=False)
-def ones(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def ones(*sizes: Any, shape: Any = None, dtype: Any = None, device: Any = None,
+         requires_grad: bool = False) -> Tensor:
     """Ones, called as `zeros` is."""
-    sizes, dtype = _shape_and_dtype("ones", shape, dtype)
+    extents, dtype = _shape_and_dtype("ones", sizes if shape is None else (shape, *sizes), dtype)
     name = backend.resolve(device)
-    return _finish(backend.table(name).full(sizes, 1, _float_dtype("ones", dtype, name)), requires_grad)
+    return _finish(backend.table(name).full(extents, 1, _float_dtype("ones", dtype, name)), requires_grad)
 
 
 @public(method=False)
-def empty(*shape: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def empty(*sizes: Any, shape: Any = None, dtype: Any = None, device: Any = None,
+          requires_grad: bool = False) -> Tensor:
     """A tensor whose content is whatever its memory holds; called as `zeros` is."""
-    sizes, dtype = _shape_and_dtype("empty", shape, dtype)
+    extents, dtype = _shape_and_dtype("empty", sizes if shape is None else (shape, *sizes), dtype)
     name = backend.resolve(device)
-    return _finish(backend.table(name).empty(sizes, _float_dtype("empty", dtype, name)), requires_grad)
+    return _finish(backend.table(name).empty(extents, _float_dtype("empty", dtype, name)), requires_grad)
 
 
 @public(method=False)
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A value everywhere, in its own dtype unless `dtype` says otherwise."""
     sizes, _ = _shape_and_dtype("full", (shape,), None)
-    name = backend.resolve(device)
-    value = fill_value if isinstance(fill_value, Tensor) else Tensor(_raw_of("full", fill_value, dtype, name, True))
+    if isinstance(fill_value, Tensor):
+        value = fill_value.detach() if device is None else to(fill_value.detach(), backend.resolve(device))
+    else:
+        value = Tensor(_raw_of("full", fill_value, dtype, device, True))
     value = value if dtype is None else astype(value, dtype, copy=False)
-    return _finish(backend.table(name).copy(value.broadcast_to(sizes).raw), requires_grad)
+    if shapes.broadcast_shapes("full", value.shape, sizes) != sizes:
+        raise ShapeError(f"full: a value of shape {value.shape} does not fill {sizes}. Reshape it.")
+    return _finish(backend.of(value.raw).copy(value.broadcast_to(sizes).raw), requires_grad)
 
 
 def _like(a: Any, dtype: Any, device: Any) -> tuple[np.dtype, str]:
@@ -185,6 +194,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, de
     """
     start, stop = (0, start) if stop is None else (start, stop)
     start, stop, step = (x.item() if hasattr(x, "item") else x for x in (start, stop, step))
+    if not all(isinstance(x, (int, float)) for x in (start, stop, step)):
+        raise DTypeError(f"arange: from {start!r} to {stop!r} in steps of {step!r}. Use real numbers.")
     if step == 0 or not all(map(math.isfinite, (start, stop, step))):
         raise ShapeError(f"arange: from {start} to {stop} in steps of {step} never ends. "
                          "Use finite numbers, step not 0.")
@@ -194,4 +205,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, de
     if wanted.kind == "b":
         raise DTypeError("arange: bool has no steps. Use an integer dtype.")
     count = max(0, -((start - stop) // step) if is_whole else math.ceil((stop - start) / step))
+    shapes.check_sizes("arange", (count,))
+    if wanted.kind in "iu" and count:
+        dtypes.as_weak_scalar("arange", start, wanted)
+        dtypes.as_weak_scalar("arange", start + step * (count - 1), wanted)
     return _finish(backend.table(name).iota(start, step, count, wanted), requires_grad)

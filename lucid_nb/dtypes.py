@@ -64,11 +64,13 @@ def is_supported(dtype: np.dtype) -> bool:
 
 def as_dtype(op: str, dtype: Any) -> np.dtype:
     """A numpy.dtype of what a user calls a dtype: a scalar type, a name, a Python type, a dtype."""
-    if dtype == "bfloat16":
+    if isinstance(dtype, str) and dtype == "bfloat16":
         return BFLOAT16
     try:
+        if dtype is None:                       # NumPy reads it as float64
+            raise TypeError
         found = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError):
         raise DTypeError(f"{op}: {dtype!r} is not a dtype. Use one such as lnb.float32.") from None
     return check_supported(op, found)
 
@@ -107,6 +109,13 @@ def can_cast(given: np.dtype, wanted: np.dtype, casting: Any) -> bool:
     if given.kind == "c" != wanted.kind:
         return False
     return np.can_cast(given, wanted, casting) or (casting != "safe" and is_float(given) and is_float(wanted))
+
+
+def real_float(op: str, dtype: np.dtype) -> np.dtype:
+    """`to_float`, for an op that has no meaning for complex numbers."""
+    if dtype.kind == "c":
+        raise DTypeError(f"{op}: has no meaning for {dtype}. Take .real or .imag, or abs(x).")
+    return to_float(dtype)
 
 
 def as_weak_scalar(op: str, value: Any, dtype: np.dtype) -> np.ndarray:

@@ -68,7 +68,7 @@ def test_write_into_a_view_writes_the_base(device: str, read: Callable) -> None:
     a = make(expected, device)
     view, other = read(a), a.T
     read(expected)[...] = 50 + np.arange(read(expected).size).reshape(read(expected).shape)
-    view[...] = 50 + np.arange(view.size).reshape(view.shape)
+    view[...] = make(50 + np.arange(view.size).reshape(view.shape), device)
     assert (a.numpy() == expected).all() and (other.numpy() == expected.T).all()
     assert (view.numpy() == read(expected)).all()
 

@@ -57,8 +57,9 @@ def full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def iota(start: Any, step: Any, count: int, dtype: np.dtype) -> np.ndarray:
-    """start, start + step, ..."""
-    return (start + step * np.arange(count)).astype(dtype)
+    """start, start + step, ... with the bits of numpy.arange."""
+    whole = isinstance(start, int) and isinstance(step, int)
+    return np.arange(start, start + step * (count if whole else count - 0.5), step, dtype)
 
 
 def cast(raw: np.ndarray, dtype: np.dtype) -> np.ndarray:

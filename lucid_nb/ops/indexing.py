@@ -13,8 +13,8 @@ import numpy as np
 
 from .. import backend, dtypes, shapes
 from ..apply import apply, as_array, as_operand
-from ..array import Tensor, fresh, refuse_index, without_leading
-from ..errors import DTypeError, IndexError
+from ..array import Tensor, fresh, refuse_index
+from ..errors import DeviceError, DTypeError, IndexError
 from ..op import Info, Primitive, constant
 from ..register import public
 from ..shapes import Shape
@@ -258,7 +258,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 
 
 def as_value(target: Tensor, value: Any) -> Tensor:
-    """What is written, on the target's device."""
+    """What is written, as a tensor on the target's device."""
     if isinstance(value, Tensor):
         found = value.refresh()
     elif type(value) in dtypes.WEAK:
@@ -268,8 +268,16 @@ def as_value(target: Tensor, value: Any) -> Tensor:
     else:
         found = as_operand("setitem", value, target.device)
     if found.device != target.device:
-        found = fresh(backend.of(target.raw).from_numpy(found.to_host()), None)
+        raise DeviceError(f"setitem: the value lives on {found.device}, the tensor on {target.device}. "
+                          f"Use .to({target.device!r}).")
     return found
+
+
+def without_leading(value: Tensor, ndim: int) -> Tensor:
+    """A value for `ndim` axes without the extents of 1 that NumPy lets stand in front of them."""
+    while value.ndim > ndim > 0 and value.shape[0] == 1:
+        value = value.view(Slice((0,)))
+    return value
 
 
 def _write_advanced(x: Tensor, parts: tuple, value: Tensor) -> None:
@@ -316,7 +324,7 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
     """
     x = as_tensor("take", x)
     x, axis = (reshape(x, -1), 0) if axis is None else (x, shapes.normalize_axis("take", axis, x.ndim))
-    positions = np.asarray(indices.to_host() if isinstance(indices, Tensor) else indices)
+    positions = indices.to_host() if isinstance(indices, Tensor) else as_array("take", indices)
     if positions.dtype.kind not in "iu" and positions.size:
         raise IndexError(f"take: {positions.dtype} is no index. Use integers.")
     return getitem(x, (*(WHOLE,) * axis, positions.astype(np.int64)))

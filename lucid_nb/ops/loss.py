@@ -1,11 +1,12 @@
 """Losses."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes, shapes
-from ..apply import apply
+from ..apply import apply, operands
 from ..array import Tensor
 from ..errors import DTypeError, IndexError, ShapeError
 from ..op import Info, Primitive
@@ -48,9 +49,10 @@ def cross_entropy(logits: Any, target: Any, /, *, ignore_index: int = -100, redu
     >>> round(lnb.cross_entropy(lnb.tensor([[2.0, 0.0]]), lnb.tensor([0])).item(), 6)
     0.126928
     """
-    logits, target = as_tensor("cross_entropy", logits), as_tensor("cross_entropy", target)
+    logits, target = map(partial(as_tensor, "cross_entropy"), operands("cross_entropy", (logits, target)))
+    ignore_index = shapes.as_integer("cross_entropy", "ignore_index", ignore_index)
     _check(logits, target, reduction)
-    logits = astype(logits, dtypes.to_float(logits.dtype), copy=False)
+    logits = astype(logits, dtypes.real_float("cross_entropy", logits.dtype), copy=False)
     axis = min(logits.ndim - 1, 1)
     classes, shape = logits.shape[axis], target.shape
     _check_classes(target, classes, ignore_index)

@@ -43,7 +43,7 @@ def _along_axis(op: Primitive, x: Any, axis: int) -> Tensor:
     if x.ndim == 0:
         raise ShapeError(f"{op.name}: a 0-d tensor has no axis to normalise over. Reshape it to (1,).")
     axis = shapes.normalize_axis(op.name, axis, x.ndim)
-    return apply(op, (astype(x, dtypes.to_float(x.dtype), copy=False),), {"axis": axis})
+    return apply(op, (astype(x, dtypes.real_float(op.name, x.dtype), copy=False),), {"axis": axis})
 
 
 @public()

@@ -166,7 +166,7 @@ def logsumexp(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor
     """Logarithm of the sum of exponentials, without overflow; of nothing but -inf it is -inf, with gradient 0."""
     x = as_tensor("logsumexp", x)
     axes = shapes.normalize_axes("logsumexp", axis, x.ndim)
-    x = astype(x, dtypes.to_float(x.dtype), copy=False)
+    x = astype(x, dtypes.real_float("logsumexp", x.dtype), copy=False)
     if 0 in [x.shape[a] for a in axes]:
         raise ShapeError(f"logsumexp: no elements along axis {axis} of shape {x.shape}. Give at least one.")
     if not axes:

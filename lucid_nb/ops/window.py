@@ -72,6 +72,7 @@ def make_window(op: str, ndim: int, x: shapes.Shape, w: shapes.Shape, stride: Si
     if len(x) != ndim + 2 or len(w) != ndim + 2:
         raise ShapeError(f"{op}: input {x} and weight {w} need {ndim + 2} axes each. Add axes of size 1.")
     steps, dilations = per_axis(op, "stride", stride, ndim), per_axis(op, "dilation", dilation, ndim)
+    groups = shapes.as_integer(op, "groups", groups)
     if groups < 1 or x[1] % groups or w[0] % groups or x[1] // groups != w[1]:
         raise ShapeError(f"{op}: {x[1]} input and {w[0]} output channels in {groups} groups do not fit a weight for "
                          f"{w[1]} channels a group. Channels must divide by groups.")
@@ -85,7 +86,7 @@ def make_window(op: str, ndim: int, x: shapes.Shape, w: shapes.Shape, stride: Si
 
 def per_axis(op: str, what: str, value: Size, ndim: int) -> tuple[int, ...]:
     """One positive number for each spatial axis."""
-    found = (int(value),) * ndim if not isinstance(value, Sequence) else tuple(map(int, value))
+    found = tuple([shapes.as_integer(op, what, v) for v in (value if isinstance(value, (tuple, list)) else (value,))])
     found = found * ndim if len(found) == 1 else found
     if len(found) != ndim or min(found) < 1:
         raise ShapeError(f"{op}: {what} {value!r} for {ndim} spatial axes. Use positive integers, one or {ndim}.")
@@ -104,9 +105,10 @@ def padding_pairs(op: str, padding: Padding, sizes: shapes.Shape, kernel: shapes
         return [(total // 2, total - total // 2) for total in totals]
     if isinstance(padding, str):
         raise ShapeError(f"{op}: padding {padding!r} is unknown. Use numbers, 'same' or 'valid'.")
-    parts = [padding] * ndim if isinstance(padding, int) else list(padding)
+    parts = list(padding) if isinstance(padding, (tuple, list)) else [padding]
     parts = parts * ndim if len(parts) == 1 else parts
-    pairs = [(int(p), int(p)) if isinstance(p, int) else tuple(map(int, p)) for p in parts]
+    pairs = [tuple([shapes.as_integer(op, "padding", size) for size in (p if isinstance(p, (tuple, list)) else (p, p))])
+             for p in parts]
     if len(pairs) != ndim or any(len(pair) != 2 or min(pair) < 0 for pair in pairs):
         raise ShapeError(f"{op}: padding {padding!r} for {ndim} spatial axes. Use an int, {ndim} ints, or {ndim} "
                          "pairs, none negative.")
