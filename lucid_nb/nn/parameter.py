@@ -21,6 +21,9 @@ class Parameter(Tensor):
         source = own(data, dtype, device)
         super().__init__(source.raw, Leaf() if requires_grad else None)
 
+    def __reduce__(self) -> tuple:
+        return type(self), (self.to_host(), None, self.device, self.requires_grad)
+
     def __repr__(self) -> str:
         return Tensor.__repr__(self).replace("tensor(", "Parameter(", 1)
 
@@ -35,6 +38,9 @@ class Buffer(Tensor):
 
     def __init__(self, data: Any, dtype: Any = None, device: str | None = None) -> None:
         super().__init__(own(data, dtype, device).raw)
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.to_host(), None, self.device)
 
 
 def own(data: Any, dtype: Any, device: str | None) -> Tensor:

@@ -1,5 +1,8 @@
 """Module: registration, traversal, state. Oracle: torch's documented behaviour, stated by hand, and torch itself."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -174,6 +177,19 @@ def test_module_matches_torch_in_keys_and_values():
     ours.load_state_dict({key: value.numpy() for key, value in theirs.state_dict().items()})
     x = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
     assert np.allclose(ours(x).detach().numpy(), theirs(torch.from_numpy(x)).detach().numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda net: pickle.loads(pickle.dumps(net))])
+def test_module_is_copied_with_its_ties_and_without_gradients(duplicate):
+    net = Net()
+    net(np.ones((2, 3), np.float32)).sum().backward()
+    other = duplicate(net.eval())
+    assert other.shared is other.body[1].weight is not net.shared and not other.training
+    assert all(type(param) is nn.Parameter and param.grad is None for param in other.parameters())
+    assert type(other.mean) is nn.Buffer and list(other.state_dict()) == list(net.state_dict())
+    before = net.shared.numpy().copy()
+    nn.init.zeros_(other.shared)
+    assert np.array_equal(net.shared.numpy(), before)
 
 
 def test_parameter_keeps_dtype_of_arrays_and_makes_numbers_float32():
