@@ -7,9 +7,9 @@ devices and subpackages load when they are first used.
 """
 
 import importlib
+from types import ModuleType as _Module
 from typing import Any
 
-import numpy as _numpy
 from numpy import (
     bool,
     complex64,
@@ -93,4 +93,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBPACKAGES, *_THREADS, "CONV_VIEW_LIMIT_MB"})
+    plain = {name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _Module)}
+    return sorted((plain - {"Any"}) | _SUBPACKAGES | _THREADS | {"errors", "CONV_VIEW_LIMIT_MB", "__version__"})

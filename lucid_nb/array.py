@@ -2,12 +2,12 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from . import backend, dtypes, shapes, tape
-from .errors import DTypeError, GradError, IndexError, ShapeError
+from . import backend, dtypes, tape
+from .errors import DTypeError, GradError, ShapeError
 from .storage import Broadcast, Movement, Permute, Root, Slice, Storage, Version, put, read
 from .views import Steps, index_put_view, view_node
 
@@ -387,9 +387,3 @@ def view_of(storage: Storage, raw: Any, steps: Steps, root: Root, node: Any, is_
     view.raw, view.node, view.is_value, view.version = raw, node, is_value, None
     view.storage, view.steps, view.root, view.generation = storage, steps, root, storage.generation
     return view
-
-
-def refuse_index(parts: tuple, shape: tuple[int, ...]) -> NoReturn:
-    """Say what is wrong with a basic index that NumPy refused."""
-    shapes.check_index(parts, shape)
-    raise IndexError(f"index: {parts!r} does not index shape {shape}. Use integers, slices, None or arrays.")

@@ -2,10 +2,10 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 import numpy as np
-from . import backend, dtypes, shapes, tape
-from .errors import DTypeError, GradError, IndexError, ShapeError
+from . import backend, dtypes, tape
+from .errors import DTypeError, GradError, ShapeError
 from .storage import Broadcast, Movement, Permute, Root, Slice, Storage, Version, put, read
 from .views import Steps, index_put_view, view_node
 from numpy.typing import ArrayLike
@@ -265,5 +265,3 @@ class Tensor:
         """Quotient, element by element, in a float dtype."""
 def fresh(raw: Any, node: Any=None) -> Tensor: ...
 def view_of(storage: Storage, raw: Any, steps: Steps, root: Root, node: Any, is_value: bool=False) -> Tensor: ...
-def without_leading(value: Tensor, ndim: int) -> Tensor: ...
-def refuse_index(parts: tuple, shape: tuple[int, ...]) -> NoReturn: ...

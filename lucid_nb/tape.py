@@ -218,6 +218,18 @@ def add_parts(call: Caller, before: dict, g: dict) -> dict:
     return before | {index: call.add(before[index], part) if index in before else part for index, part in g.items()}
 
 
+def pull(node: Any, g: Any, call: Caller, retain_graph: bool) -> tuple[Any, Any]:
+    """The gradients of what a node was computed from, and where they go."""
+    if type(node) is Port:
+        return ({node.index: g},), (node.node,)
+    if node.saved is None:
+        node.raise_stale()
+    gradients = node.op.pullback(node, g, call)
+    if not retain_graph:
+        node.saved, node.versions = None, ()
+    return gradients, node.edges
+
+
 def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool) -> dict[Any, Any]:
     """Send gradients from the roots, pairs (node, gradient), to the leaves, latest node first. Gives {leaf: gradient}.
 
@@ -253,11 +265,4 @@ def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool) -> 
         g = pending.pop(node)
         if node.watch is not None:
             g = call.watched(node.watch, g)
-        if type(node) is Port:
-            gradients, targets = ({node.index: g},), (node.node,)
-            continue
-        if node.saved is None:
-            node.raise_stale()
-        gradients, targets = node.op.pullback(node, g, call), node.edges
-        if not retain_graph:
-            node.saved, node.versions = None, ()
+        gradients, targets = pull(node, g, call, retain_graph)

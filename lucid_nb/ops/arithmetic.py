@@ -1,5 +1,6 @@
 """Arithmetic: each op is its formula."""
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -159,10 +160,19 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
     if min is None and max is None:
         return apply(registry["copy"], (x,))
     x = x if isinstance(x, Tensor) else apply(registry["copy"], (x,))
+    min, max = _within(x, min), _within(x, max)
     if min is None or max is None:
         return clip_between(x, *[_far_bound(x, is_upper) if bound is None else bound
                                  for bound, is_upper in ((min, False), (max, True))])
     return clip_between(x, min, max)
+
+
+def _within(x: Tensor, bound: Any) -> Any:
+    """A Python integer beyond an integer dtype bounds nothing more than the dtype does."""
+    if type(bound) is int and x.dtype.kind in "iu":
+        limits = np.iinfo(x.dtype)
+        return builtins.min(builtins.max(bound, int(limits.min)), int(limits.max))
+    return bound
 
 
 def _far_bound(x: Tensor, is_upper: bool) -> Any:

@@ -7,13 +7,13 @@ and merged into one, and a gather of rows by one array of positions. Gradients a
 from builtins import IndexError as BuiltinIndexError
 from dataclasses import dataclass
 from operator import index as to_index
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from .. import backend, dtypes, shapes
 from ..apply import apply, as_array, as_operand
-from ..array import Tensor, fresh, refuse_index
+from ..array import Tensor, fresh
 from ..errors import DeviceError, DTypeError, IndexError
 from ..op import Info, Primitive, constant
 from ..register import public
@@ -188,6 +188,12 @@ def _merged(arrays: list[tuple[np.ndarray, int, int]]) -> np.ndarray:
         for array, axis, size in arrays:
             position = position * size + _checked(array, axis, size)
     return position
+
+
+def refuse_index(parts: tuple, shape: tuple[int, ...]) -> NoReturn:
+    """Say what is wrong with a basic index that NumPy refused."""
+    shapes.check_index(parts, shape)
+    raise IndexError(f"index: {parts!r} does not index shape {shape}. Use integers, slices, None or arrays.")
 
 
 # ------------------------------------------------------------------------------------------------ reading
