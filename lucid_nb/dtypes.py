@@ -83,14 +83,19 @@ def check_supported(op: str, dtype: np.dtype) -> np.dtype:
     return dtype
 
 
-@cache
 def promote(keys: tuple[Key, ...]) -> np.dtype:
-    """The common dtype of operands, by NumPy 2's rule."""
+    """The common dtype of operands, by NumPy 2's rule; of Python floats alone the default dtype."""
+    found = _promote(keys)
+    return default_dtype() if found is None else found
+
+
+@cache
+def _promote(keys: tuple[Key, ...]) -> np.dtype | None:
     small = BFLOAT16 in keys
     plain = [FLOAT16 if key == BFLOAT16 else key(1) if isinstance(key, type) else key for key in keys]
     found = np.result_type(*plain)
     if isinstance(keys[0], type) and all(isinstance(key, type) for key in keys) and found.kind == "f":
-        return default_dtype()
+        return None
     if small and found == FLOAT16:
         return FLOAT32 if FLOAT16 in keys else BFLOAT16
     return found
@@ -126,7 +131,7 @@ def as_weak_scalar(op: str, value: Any, dtype: np.dtype) -> np.ndarray:
             raise OverflowError(f"{op}: {value} does not fit {dtype} ({bounds.min} to {bounds.max}). "
                                 "Use a wider dtype.")
     try:
-        array = np.asarray(value).astype(dtype) if dtype == BFLOAT16 else np.array(value, dtype)
+        array = np.array(value, FLOAT64).astype(dtype) if dtype == BFLOAT16 else np.array(value, dtype)
     except builtins.OverflowError:
         raise OverflowError(f"{op}: an integer of {value.bit_length()} bits does not fit {dtype}. "
                             "Use a smaller number.") from None
