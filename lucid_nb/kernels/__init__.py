@@ -59,8 +59,8 @@ def full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> np.ndarray:
 def iota(start: Any, step: Any, count: int, dtype: np.dtype) -> np.ndarray:
     """start, start + step, ... with the bits of numpy.arange."""
     whole = isinstance(start, int) and isinstance(step, int)
-    stop: Any = start + step * (count if whole else count - 0.5)
-    return np.arange(start, stop, step, dtype)
+    stop = start + step * (count if whole else count - 0.5)
+    return np.arange(start, stop, step, dtype)  # type: ignore[call-overload]
 
 
 def cast(raw: np.ndarray, dtype: np.dtype) -> np.ndarray:
