@@ -189,7 +189,7 @@ class Tensor:
         self._watch().keeps = True
 
     # ------------------------------------------------------------------------------------------------ views
-    def view(self, step: Movement) -> "Tensor":
+    def view(self, step: Movement, raw: Any = None) -> "Tensor":
         """One movement step further; of a value, which nothing may write, an array of its own."""
         storage = self.storage
         if storage is None:
@@ -197,7 +197,7 @@ class Tensor:
         elif storage.generation != self.generation:
             self.refresh()
         before, node, root = self.raw, self.node, self.root
-        raw = step.read(before)
+        raw = step.read(before) if raw is None else raw
         if node is not None:
             if not anywhere.blocks or modes.enabled:
                 like = (before.shape, before.dtype) if type(before) is ndarray else (self.shape, self.dtype)

@@ -204,9 +204,12 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         parts = tuple(plain(part) for part in parts)
         if not is_basic(parts):
             return _read_advanced(self, parts)
+    raw = self.raw
     try:
-        if type(self.raw) is not np.ndarray:
+        if type(raw) is not np.ndarray:
             parts = shapes.check_index(parts, self.shape)
+        elif len(parts) < raw.ndim:                       # no element, so NumPy's own view will do
+            return self.view(Slice(parts), raw[parts])
         if len(parts) == len(self.raw.shape) and all([type(part) is int for part in parts]):
             return self.element(parts)
         return self.view(Slice(parts))
