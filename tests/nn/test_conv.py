@@ -6,6 +6,7 @@ from scipy.signal import correlate
 
 import lucid_nb as lnb
 from lucid_nb import nn
+from lucid_nb.testing import check_grad
 
 GEOMETRIES = [dict(), dict(stride=2, padding=1), dict(padding=(2, 0), dilation=(1, 2)), dict(groups=2, stride=(1, 2)),
               dict(padding="same"), dict(padding="valid", bias=False)]
@@ -33,6 +34,17 @@ def test_conv2d_correlates(options):
     layer, x = nn.Conv2d(4, 6, (3, 2), **options), np.random.default_rng(0).normal(size=(2, 4, 7, 6)).astype(np.float32)
     assert np.allclose(layer(x).detach().numpy(), expected(layer, x), atol=2e-6)
     assert np.allclose(layer(x[0]).detach().numpy(), expected(layer, x)[0], atol=2e-6)
+
+
+@pytest.mark.parametrize("options", GEOMETRIES[:4], ids=str)
+def test_conv2d_has_the_gradient_of_its_parameters(options):
+    layer = nn.Conv2d(2, 2, 2, **options, dtype="float64")
+    x = lnb.asarray(np.random.default_rng(0).normal(size=(1, 2, 4, 5)))
+
+    def result(weight, bias):
+        return nn.functional.conv2d(x, weight, bias, layer.stride, layer.padding, layer.dilation, layer.groups)
+
+    check_grad(result, layer.weight.detach(), layer.bias.detach(), order=1)
 
 
 @pytest.mark.parametrize("options", GEOMETRIES, ids=str)

@@ -7,6 +7,7 @@ import scipy.special
 import lucid_nb as lnb
 from lucid_nb import nn
 from lucid_nb.nn import functional as F
+from lucid_nb.testing import check_grad
 
 RNG = np.random.default_rng(2)
 LOGITS, CLASSES = RNG.normal(size=(6, 4)), np.array([0, 3, 1, -100, 2, 3])
@@ -47,6 +48,12 @@ def test_cross_entropy_equals_torch_with_gradient(target, options, reduction):
     loss.sum().backward()
     other.sum().backward()
     assert np.allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-10, atol=1e-15)
+
+
+@pytest.mark.parametrize("target", [CLASSES, PROBABILITIES], ids=["classes", "probabilities"])
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_cross_entropy_has_its_gradient_to_second_order(options, target):
+    check_grad(lambda logits: F.cross_entropy(logits, target, **options), LOGITS, order=2)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
