@@ -15,7 +15,7 @@ import numpy as np
 
 from . import backend, dtypes, expr, program, shapes, tape
 from .dtypes import Key
-from .errors import DTypeError
+from .errors import DTypeError, ShapeError
 
 RESULT = -1                     # in `keeps`: the primitive's result instead of an input
 registry: dict[str, "Elementwise | Primitive"] = {}
@@ -172,9 +172,12 @@ class Elementwise:
         try:
             compiled = self.compile(raws)
             return (compiled.large if is_large(raws) else compiled.kernel)(*raws)
-        except ValueError:
-            shapes.broadcast_shapes(self.name, *[tuple(raw.shape) for raw in raws])
-            raise
+        except ValueError as error:
+            try:
+                shapes.broadcast_shapes(self.name, *[tuple(raw.shape) for raw in raws])
+            except ShapeError as refusal:
+                raise refusal from None         # the device's own words would only repeat it
+            raise error
 
     def strengthen(self, operands: Sequence[Any]) -> Sequence[Any]:
         """Python scalars among the operands become 0-d raw arrays of the dtype that the others decide."""

@@ -81,7 +81,7 @@ def test_full(device: str) -> None:
     assert lnb.full(2, lnb.tensor(5), device=device).device == device
     like = lnb.full_like(row, 2.7)
     assert like.tolist() == [2, 2, 2] and like.device == device
-    with pytest.raises(lnb.ShapeError, match=r"full: a value of shape \(3,\) does not fill \(2,\)"):
+    with pytest.raises(lnb.ShapeError, match=r"full: shapes \(3,\) and \(2,\) do not broadcast"):
         lnb.full((2,), row)
 
 

@@ -216,7 +216,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     except BuiltinIndexError as error:
         if isinstance(error, IndexError):
             raise
-        refuse_index(parts, self.shape)
+    refuse_index(parts, self.shape)
 
 
 def _rows(x: Tensor, found: Advanced) -> tuple[Tensor, Shape]:
@@ -255,15 +255,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if not is_basic(parts):
         _write_advanced(self, parts, value)
         return
-    try:
-        if type(self.raw) is not np.ndarray:
-            parts = shapes.check_index(parts, self.shape)
-        view = self.view(Slice(parts))
-        view.write(without_leading(value, view.ndim), "setitem")
-    except BuiltinIndexError as error:
-        if isinstance(error, IndexError):
-            raise
-        refuse_index(parts, self.shape)
+    view = self.view(Slice(shapes.check_index(parts, self.shape)))
+    view.write(without_leading(value, view.ndim), "setitem")
 
 
 def as_value(target: Tensor, value: Any) -> Tensor:
