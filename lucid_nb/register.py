@@ -18,6 +18,7 @@ from .tape import anywhere
 functions: dict[str, Callable] = {}                  # public name -> function
 ARITHMETIC = {"add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "and", "or", "xor"}
 WEAK = frozenset(dtypes.WEAK)
+SQUARE = 180             # two operands of fewer elements broadcast to fewer than LARGE
 
 
 def record(arity: int, *, kind: str = "number", bools: bool | str = True, complexes: bool = False, oracle: str = "",
@@ -124,7 +125,8 @@ def binary_function(op: Elementwise) -> Callable:
                             return apply(op, (x, y))
                         latest = a.dtype, b.dtype, compiled
                     size = a.size
-                    if size == b.size:         # otherwise they broadcast: the general road
+                    # Otherwise they broadcast (a row and a column may be as long): the general road.
+                    if size == b.size and (size < SQUARE or a.shape == b.shape):
                         try:
                             result = compiled.kernel(a, b) if size < LARGE else compiled.large(a, b)
                         except ValueError:     # shapes: the general road says what is wrong with them

@@ -43,8 +43,12 @@ def target_machine():
         cpu=cpu, features=features, opt=3, reloc=relocation, codemodel="jitdefault", jit=True)
 
 
-def module_object(module, symbol, optimise=True):
-    """The object file of LLVM IR (text or a parsed module), in which only `symbol` is visible from outside."""
+def module_object(module, symbol, optimise=True, interleaves=True):
+    """The object file of LLVM IR (text or a parsed module), in which only `symbol` is visible from outside.
+
+    `interleaves`: whether vectorised loops may run several vectors at once, which sums need, and which leaves more
+    elements at the end of a row to be done one by one.
+    """
     import llvmlite.binding as llvm
     machine = target_machine()
     module = llvm.parse_assembly(module) if isinstance(module, str) else module
@@ -53,7 +57,8 @@ def module_object(module, symbol, optimise=True):
             item.linkage = "internal"
     if optimise:
         tuning = llvm.create_pipeline_tuning_options(speed_level=3)
-        tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = tuning.loop_unrolling = True
+        tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = True
+        tuning.loop_interleaving = interleaves
         passes = llvm.create_pass_builder(machine, tuning)
         passes.getModulePassManager().run(module, passes)
     module.verify()
@@ -91,7 +96,7 @@ def elementwise_object(function, pointer_types, symbol):
         return [count, *(_operand(builder, table, k, kind, inner[1 + k]) for k, kind in enumerate(kinds))]
 
     exported = numba_type("int64"), numba_type("int64*")
-    return _c_function(function, (numba_type("int64"), *kinds), exported, unpack, symbol)
+    return _c_function(function, (numba_type("int64"), *kinds), exported, unpack, symbol, interleaves=False)
 
 
 def ufunc_loop_object(function, symbol):
@@ -120,7 +125,7 @@ def _operand(builder, table, number, kind, wanted):
     return word if kind.bitwidth == WORD_BITS else builder.trunc(word, wanted)
 
 
-def _c_function(function, arguments, exported, unpack, symbol, returned=None):
+def _c_function(function, arguments, exported, unpack, symbol, returned=None, interleaves=True):
     """Numba's own cfunc would wrap a kernel in code that reports exceptions: it needs the GIL and a dozen Python
     symbols. A kernel cannot raise, so this wrapper converts the arguments, calls, and drops the status."""
     from numba.core.compiler_lock import global_compiler_lock
@@ -134,7 +139,7 @@ def _c_function(function, arguments, exported, unpack, symbol, returned=None):
             module.link_in(helper._get_module_for_linking(), preserve=True)
         # Inlined, the kernel would lose its attributes: vector width, and pointers that do not overlap.
         module.get_function(result.fndesc.llvm_func_name).add_function_attribute("noinline")
-        return module_object(module, symbol)
+        return module_object(module, symbol, interleaves=interleaves)
 
 
 def _translated(function, arguments, returned):

@@ -22,10 +22,11 @@ import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 from ..dtypes import BFLOAT16
-from ..printing import PRINTED, body_lines, operand_names
+from ..printing import PRINTED, body_lines, literal_text, operand_names
 from ..program import Program
 from . import builtin, memory, store, threads
 from .copying import coalesce, contiguous
+from .math import NEEDS_SLOW_PATH
 
 MEMORY = {"float16": "uint16", "bfloat16": "uint16", "bool": "uint8"}     # how the kernel sees a dtype in memory
 LOADS = {"float16": "half_to_float({})", "bfloat16": "bfloat16_to_float({})", "bool": "{} != 0"}
@@ -58,7 +59,27 @@ def source(program: Program, repeated: tuple[bool, ...] = ()) -> str:
     body = [*body_lines(program, LOADS, STORES)]
     for name, is_repeated in zip(names, repeated):
         body = [line.replace(f"{name}[i]", f"r{name}") for line in body] if is_repeated else body
+    if any(step.op in NEEDS_SLOW_PATH and step.dtype in ("float32", "float64") for step in program.steps):
+        return "\n".join([*head, *_by_arguments(program, body)])
     return "\n".join([*head, "    for i in range(count):", *[f"        {line}" for line in body]])
+
+
+def _by_arguments(program: Program, body: list[str]) -> list[str]:
+    """The loop of a program with functions whose vectorised form holds for moderate arguments only.
+
+    Block by block, and before anything of a block is stored, since results may lie where the arguments do: the
+    arguments are looked at, then the block runs with the form that is right for all of them.
+    """
+    last = max(number for number, step in enumerate(program.steps) if step.op in NEEDS_SLOW_PATH)
+    tests = [f"wide |= abs(v{step.args[0]}) > {literal_text(NEEDS_SLOW_PATH[step.op], step.dtype)}"
+             for step in program.steps if step.op in NEEDS_SLOW_PATH and step.dtype in ("float32", "float64")]
+    loop = "for i in range(start, stop):"
+    exact = [re.sub(rf"\b({'|'.join(NEEDS_SLOW_PATH)})_(float\d+)\(", r"\1_any_\2(", line) for line in body]
+    lines = ["for start in range(0, count, 1024):", "    stop, wide = min(count, start + 1024), False", f"    {loop}"]
+    lines += [f"        {line}" for line in body[:last] + tests]
+    for test, form in (("if wide:", exact), ("else:", body)):
+        lines += [f"    {test}", f"        {loop}", *[f"            {line}" for line in form]]
+    return [f"    {line}" for line in lines]
 
 
 @cache
