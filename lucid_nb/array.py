@@ -228,8 +228,11 @@ class Tensor:
         """`x += y`: a value rebinds, anything else is written. `result` is the temporary that overlaps nothing."""
         if self.is_value:
             return result
-        if type(result.node) is Node:
-            result.node.keep_copy(self.share().version)
+        node = result.node
+        while type(node) is Node and len(node.edges) == 1 and not node.saved:      # a product's reshape, say
+            node = node.edges[0]
+        if type(node) is Node:
+            node.keep_copy(self.share().version)
         self.write(result, f"in-place {name}", "same_kind")
         return self
 
@@ -288,7 +291,11 @@ class Tensor:
                             "gradient. Write under no_grad, or into a copy.")
         if not dtypes.is_inexact(self.dtype):
             return
-        root.node = Node(op, params, (root.node, value.node), (root.like, (value.shape, value.dtype)), saved)
+        before = root.node
+        root.node = Node(op, params, (before, value.node), (root.like, (value.shape, value.dtype)), saved)
+        if before is not None and before.watch is not None and before.watch.keeps:     # `.grad` is that of the content
+            root.node.watch, before.watch.keeps = tape.Watch(), False
+            root.node.watch.keeps = True
         storage.generation += 1
 
     def mark_written(self, name: str) -> None:
