@@ -59,8 +59,9 @@ def _raw_of(op: str, data: Any, dtype: Any, device: Any, copies: bool) -> Any:
             else dtypes.default_dtype()
     if not is_foreign and wanted.kind in "iu" and array.dtype.kind in "iuf" and array.size:
         _check_fits(op, array, wanted)
-    array = array.astype(wanted, copy=copies and is_foreign)
-    return table.from_numpy(array)
+    if copies and is_foreign and array.dtype == wanted and array.flags.c_contiguous:
+        return table.copy(array) if table.name == "cpu" else table.from_numpy(array)
+    return table.from_numpy(array.astype(wanted, copy=copies and is_foreign))
 
 
 def _check_fits(op: str, array: np.ndarray, dtype: np.dtype) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from . import dtypes, expr
 from .apply import apply, recorded, recorded_one
 from .array import Tensor, fresh, modes, ndarray
-from .op import LARGE, Compiled, Elementwise, Facts, Rule, registry
+from .op import LARGE, Compiled, Elementwise, Facts, Rule, is_large, registry
 from .tape import anywhere
 
 functions: dict[str, Callable] = {}                  # public name -> function
@@ -125,17 +125,18 @@ def binary_function(op: Elementwise) -> Callable:
                             return apply(op, (x, y))
                         latest = a.dtype, b.dtype, compiled
                     size = a.size
-                    # Otherwise they broadcast (a row and a column may be as long): the general road.
-                    if size == b.size and (size < SQUARE or a.shape == b.shape):
+                    is_one_shape = size == b.size and (size < SQUARE or a.shape == b.shape)
+                    left, right = x.node, y.node
+                    is_plain = left is right is None or (anywhere.blocks and not modes.enabled)
+                    if is_one_shape or is_plain:       # otherwise a gradient must undo the broadcast: the general road
                         try:
-                            result = compiled.kernel(a, b) if size < LARGE else compiled.large(a, b)
-                        except ValueError:     # shapes: the general road says what is wrong with them
+                            large = size >= LARGE if is_one_shape else is_large((a, b))
+                            result = compiled.large(a, b) if large else compiled.kernel(a, b)
+                        except ValueError:             # shapes: the general road says what is wrong with them
                             return apply(op, (x, y))
-                        left, right = x.node, y.node
-                        if left is right is None or (anywhere.blocks and not modes.enabled):
+                        if is_plain:
                             return Tensor(result) if type(result) is ndarray else fresh(result)
-                        # Where dtypes differ, too, the gradients must be fitted to the inputs.
-                        if result.size == size and a.ndim == b.ndim and (a.dtype is b.dtype or a.dtype == b.dtype):
+                        if result.size == size and a.ndim == b.ndim:
                             wanted = (0 if left is None else 1) + (0 if right is None else 2)
                             return recorded_one(op, compiled, x, y, (left, right), wanted, result, getframe(1))
             elif type(y) in WEAK:

@@ -134,7 +134,7 @@ def test_arrays_are_like_numpys(shape, dtype):
         assert (array.shape, array.dtype, array.strides) == (expected.shape, expected.dtype, expected.strides)
         assert array.flags.writeable and array.flags.c_contiguous
         if expected.nbytes >= memory.LARGE and not array.dtype.hasobject:
-            assert array.ctypes.data % 64 == 0
+            assert array.ctypes.data % 4096 == 0
         array.fill(1)
         assert (array == 1).all()
 

@@ -259,13 +259,15 @@ def rows(start, stop, layout, pointers, steps, inner, shape, strides, ndim, cond
         found = run(layout, moved, steps, stop - start)
     else:
         place_row(start, pointers, operands, shape, strides, ndim, coordinates, moved)
-        contiguous = is_contiguous(layout, steps)
-        for _ in range(start, stop):
-            if contiguous:
+        if ndim == 1 and is_contiguous(layout, steps):       # the most frequent one, with the least to do for a row
+            for _ in range(start, stop):
                 found |= run_contiguous(layout, moved, inner)
-            else:
-                found |= run_blocks(layout, moved, steps, inner)
-            next_row(operands, shape, strides, ndim, coordinates, moved)
+                for k in range(operands):
+                    moved[k] += strides[k]
+        else:
+            for _ in range(start, stop):
+                found |= run(layout, moved, steps, inner)
+                next_row(operands, shape, strides, ndim, coordinates, moved)
     found = end(layout, flags, found)
     if found != 0:
         atomic_or(conditions, found)
