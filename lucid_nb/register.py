@@ -136,7 +136,8 @@ def binary_function(op: Elementwise) -> Callable:
                             return apply(op, (x, y))
                         if is_plain:
                             return Tensor(result) if type(result) is ndarray else fresh(result)
-                        if result.size == size and a.ndim == b.ndim:
+                        # Where dtypes differ, too, each gradient must be fitted to its input (tests/test_backward.py).
+                        if result.size == size and a.ndim == b.ndim and (a.dtype is b.dtype or a.dtype == b.dtype):
                             wanted = (0 if left is None else 1) + (0 if right is None else 2)
                             return recorded_one(op, compiled, x, y, (left, right), wanted, result, getframe(1))
             elif type(y) in WEAK:
