@@ -60,17 +60,25 @@ _THREADS = {"set_num_threads", "get_num_threads"}
 
 
 class no_grad(_grad_mode):
-    """Record nothing inside the block, or inside the decorated function; in this thread."""
+    """Record nothing inside the block, or inside the decorated function; in this thread.
+
+    As a decorator with or without parentheses: `@lnb.no_grad()`, `@lnb.no_grad`.
+    """
+
+    enabled_inside = False
+
+    def __new__(cls, function: Any = None) -> Any:
+        """The block, or the decorated function."""
+        return super().__new__(cls) if function is None else cls()(function)
 
     def __init__(self) -> None:
-        super().__init__(False)
+        super().__init__(self.enabled_inside)
 
 
-class enable_grad(_grad_mode):
+class enable_grad(no_grad):
     """Record inside the block, or inside the decorated function; in this thread."""
 
-    def __init__(self) -> None:
-        super().__init__(True)
+    enabled_inside = True
 
 
 def is_grad_enabled() -> bool:

@@ -102,14 +102,14 @@ class Tensor:
     @property
     def T(self) -> "Tensor":
         """All axes reversed, as a view."""
-        return self.view(Permute(tuple(range(self.ndim - 1, -1, -1))))
+        return self.moved(Permute(tuple(range(self.ndim - 1, -1, -1))))
 
     @property
     def mT(self) -> "Tensor":
         """The last two axes exchanged, as a view."""
         if self.ndim < 2:
             raise ShapeError(f"mT: needs two axes, the shape is {self.shape}. Reshape it.")
-        return self.view(Permute((*range(self.ndim - 2), self.ndim - 1, self.ndim - 2)))
+        return self.moved(Permute((*range(self.ndim - 2), self.ndim - 1, self.ndim - 2)))
 
     # --------------------------------------------------------------------------------------------- gradients
     @property
@@ -189,7 +189,7 @@ class Tensor:
         self._watch().keeps = True
 
     # ------------------------------------------------------------------------------------------------ views
-    def view(self, step: Movement, raw: Any = None) -> "Tensor":
+    def moved(self, step: Movement, raw: Any = None) -> "Tensor":
         """One movement step further; of a value, which nothing may write, an array of its own."""
         storage = self.storage
         if storage is None:

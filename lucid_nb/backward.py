@@ -97,7 +97,7 @@ class RecordingRunner(Runner):
     # What a device would give as an alias must be a view here, or a write into one would not be seen by the other.
     def permute(self, x: Tensor, axes: tuple[int, ...]) -> Tensor:
         """Axes reordered."""
-        return x.view(Permute(axes))
+        return x.moved(Permute(axes))
 
     def reshape(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
         """Another shape."""
@@ -105,11 +105,11 @@ class RecordingRunner(Runner):
 
     def broadcast_to(self, x: Tensor, shape: tuple[int, ...]) -> Tensor:
         """A larger shape."""
-        return x.view(Broadcast(shape))
+        return x.moved(Broadcast(shape))
 
     def view(self, x: Tensor, steps: tuple[Movement, ...]) -> Tensor:
         """The view at the end of `steps`."""
-        return reduce(Tensor.view, steps, x)
+        return reduce(Tensor.moved, steps, x)
 
     def zeros(self, shape: tuple[int, ...], like: Tensor) -> Tensor:
         """Zeros of the dtype and device of `like`."""

@@ -205,3 +205,14 @@ def test_ten_thousand_forwards_leave_nothing_behind() -> None:
         assert len(gc.get_objects()) - before < 50
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("decorator, expected", [(lnb.no_grad, False), (lnb.enable_grad, True)])
+def test_modes_decorate_without_parentheses(decorator, expected):
+    @decorator
+    def inside(x, *, y):
+        """What it says."""
+        return lnb.is_grad_enabled(), x, y
+    with lnb.set_grad_enabled(not expected):
+        assert inside(1, y=2) == (expected, 1, 2) and lnb.is_grad_enabled() is not expected
+    assert inside.__name__ == "inside" and inside.__doc__ == "What it says."

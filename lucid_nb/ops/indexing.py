@@ -209,10 +209,10 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         if type(raw) is not np.ndarray:
             parts = shapes.check_index(parts, self.shape)
         elif len(parts) < raw.ndim:                       # no element, so NumPy's own view will do
-            return self.view(Slice(parts), raw[parts])
+            return self.moved(Slice(parts), raw[parts])
         if len(parts) == len(self.raw.shape) and all([type(part) is int for part in parts]):
             return self.element(parts)
-        return self.view(Slice(parts))
+        return self.moved(Slice(parts))
     except BuiltinIndexError as error:
         if isinstance(error, IndexError):
             raise
@@ -221,10 +221,10 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 
 def _rows(x: Tensor, found: Advanced) -> tuple[Tensor, Shape]:
     """The basic view with the indexed axes in front, and the other extents."""
-    x = x.view(Slice(found.slices)) if any(part is None or part != WHOLE for part in found.slices) else x
+    x = x.moved(Slice(found.slices)) if any(part is None or part != WHOLE for part in found.slices) else x
     rest = [axis for axis in range(x.ndim) if axis not in found.axes]
     if found.axes != tuple(range(len(found.axes))):
-        x = x.view(Permute((*found.axes, *rest)))
+        x = x.moved(Permute((*found.axes, *rest)))
     return x, x.shape[len(found.axes):]
 
 
@@ -255,7 +255,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if not is_basic(parts):
         _write_advanced(self, parts, value)
         return
-    view = self.view(Slice(shapes.check_index(parts, self.shape)))
+    view = self.moved(Slice(shapes.check_index(parts, self.shape)))
     view.write(without_leading(value, view.ndim), "setitem")
 
 
@@ -278,7 +278,7 @@ def as_value(target: Tensor, value: Any) -> Tensor:
 def without_leading(value: Tensor, ndim: int) -> Tensor:
     """A value for `ndim` axes without the extents of 1 that NumPy lets stand in front of them."""
     while value.ndim > ndim > 0 and value.shape[0] == 1:
-        value = value.view(Slice((0,)))
+        value = value.moved(Slice((0,)))
     return value
 
 

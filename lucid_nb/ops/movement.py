@@ -69,7 +69,7 @@ def reshape(x: Any, /, *shape: Any, order: str = "C", copy: bool | None = None) 
     if order == "F":
         return reshape(x.T, wanted[::-1]).T
     if not copy and is_viewable(x.share(), x.raw, x.steps, wanted):
-        return x.view(Reshape(wanted))
+        return x.moved(Reshape(wanted))
     if copy is False:
         raise ShapeError(f"reshape: {x.shape} to {wanted} needs a copy, and copy=False. Leave copy out.")
     return apply(_copied_reshape, (x,), {"shape": wanted})
@@ -84,7 +84,7 @@ def permute_dims(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
     if len(order) != x.ndim:
         raise ShapeError(f"permute_dims: {len(order)} axes {given} for shape {x.shape}. "
                          f"Name each of the {x.ndim} once.")
-    return x.view(Permute(order))
+    return x.moved(Permute(order))
 
 
 def transpose(self: Tensor, *axes: Any) -> Tensor:
@@ -104,7 +104,7 @@ def broadcast_to(x: Any, /, shape: int | Shape) -> Tensor:
     wanted = shapes.check_sizes("broadcast_to", shapes.as_shape("broadcast_to", shape))
     if shapes.broadcast_shapes("broadcast_to", x.shape, wanted) != wanted:
         raise ShapeError(f"broadcast_to: {x.shape} does not broadcast to {wanted}. Sizes must be equal or 1.")
-    return x.view(Broadcast(wanted))
+    return x.moved(Broadcast(wanted))
 
 
 @public(names=("concatenate",), method=False)
