@@ -1,0 +1,149 @@
+"""Elementwise kernels on large and small arrays: one value for every layout, size, alignment and number of threads."""
+
+import numpy as np
+import pytest
+
+from lucid_nb import expr
+from lucid_nb.kernels import elementwise, threads
+from lucid_nb.program import type_program
+
+BIG = 3 * elementwise.GRAIN + 17
+
+
+def kernel(formula, dtypes, name="probe", warns=False):
+    """A compiled formula."""
+    outputs = expr.trace(formula, len(dtypes))
+    return elementwise.kernel(type_program(outputs, dtypes, elementwise.native(), warns), name)
+
+
+@pytest.fixture
+def draw():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(params=[1, 2])
+def count(request):
+    before = threads.num_threads()
+    threads.set_num_threads(request.param)
+    yield request.param
+    threads.set_num_threads(before)
+
+
+def add():
+    return kernel(lambda m, x, y: x + y, ["float32"] * 2, "add")
+
+
+LAYOUTS = {
+    "row": lambda d: (d.random((700, 300), "f4"), d.random(300, "f4")),
+    "column": lambda d: (d.random((700, 300), "f4"), d.random((700, 1), "f4")),
+    "row and column": lambda d: (d.random(700, "f4"), d.random((300, 1), "f4")),
+    "transposed": lambda d: (d.random((300, 700), "f4").T, d.random((300, 700), "f4").T),
+    "across": lambda d: (d.random((400, 400), "f4"), d.random((400, 400), "f4").T),
+    "reversed": lambda d: (d.random((700, 300), "f4")[::-1, ::-1], d.random((700, 300), "f4")),
+    "strided": lambda d: (d.random((1400, 600), "f4")[::2, ::2], d.random((700, 300), "f4")),
+    "offset": lambda d: (d.random(BIG + 3, "f4")[3:], d.random(BIG + 1, "f4")[1:]),
+    "scalar": lambda d: (d.random((700, 300), "f4"), np.array(d.random(), "f4")),
+    "middle axis": lambda d: (d.random((40, 50, 60), "f4"), d.random((40, 1, 60), "f4")),
+    "three axes across": lambda d: (d.random((40, 50, 60), "f4"), d.random((60, 50, 40), "f4").T),
+    "single": lambda d: (d.random((BIG,), "f4"), d.random((1, 1), "f4")),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_large_arrays_of_any_layout_give_numpys_bits(layout, draw, count):
+    x, y = LAYOUTS[layout](draw)
+    found = add().large(x, y)
+    assert found.shape == (x + y).shape and found.dtype == np.float32 and (found == x + y).all()
+    assert (add().large(x, y) == found).all()                 # the walk is remembered
+
+
+def test_large_result_has_the_axis_order_of_its_operand(draw):
+    x = draw.random((300, 700), "f4").T
+    assert add().large(x, x).flags.f_contiguous
+    assert add().large(np.ascontiguousarray(x), x).flags.c_contiguous
+
+
+def test_exp_has_the_same_bits_in_every_layout_and_size(draw, count):
+    exp = kernel(lambda m, x: m.exp(x), ["float32"], "exp")
+    x = draw.standard_normal((500, 301)).astype("f4")
+    expected = exp.large(x)
+    assert (exp.large(x.T) == expected.T).all() and (exp.large(x[::-1, 1:]) == expected[::-1, 1:]).all()
+    assert all((exp.small(x[i]) == expected[i]).all() for i in range(0, 500, 61))
+    assert all(exp.small(x[7, j:j + 1])[0] == expected[7, j] for j in range(0, 301, 11))
+
+
+def test_two_results_and_float16_on_large_arrays(draw, count):
+    both = kernel(lambda m, x, y: (x + y, x * y), ["float16", "float16"], "both")
+    x, y = draw.random(BIG).astype("f2"), draw.random(BIG).astype("f2")
+    total, product = both.large(x, y)
+    assert total.dtype == product.dtype == np.float16
+    assert (total == x + y).all() and (product == x * y).all()
+
+
+def test_empty_arrays_of_large_kernels(draw):
+    assert add().large(np.empty((0, 5), "f4"), np.empty((1, 5), "f4")).shape == (0, 5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_one_large_argument_among_many_is_right(dtype, draw, count):
+    import mpmath
+    sin = kernel(lambda m, x: m.sin(x), [dtype], "sin")
+    x = draw.uniform(-100, 100, BIG).astype(dtype)
+    expected = sin.large(x).copy()
+    x[BIG // 2], x[5] = 1e22, 3e9
+    found = sin.large(x)
+    with mpmath.workprec(200):
+        for place in (BIG // 2, 5):
+            right = float(mpmath.sin(mpmath.mpf(float(x[place]))))
+            assert abs(float(found[place]) - right) <= 2 * np.spacing(abs(np.dtype(dtype).type(right)))
+    others = np.delete(np.arange(BIG), [5, BIG // 2])
+    assert (found[others] == expected[others]).all()
+
+
+def test_nested_circular_functions_are_right_for_large_arguments():
+    import mpmath
+    inner = kernel(lambda m, x: m.sin(m.cos(x) * 1e12), ["float64"])
+    x = np.linspace(0.1, 3, 50)
+    cosines = kernel(lambda m, x: m.cos(x), ["float64"], "cos").small(x)
+    with mpmath.workprec(200):
+        expected = [float(mpmath.sin(mpmath.mpf(float(c * 1e12)))) for c in cosines]
+    np.testing.assert_allclose(inner.small(x), expected, rtol=1e-15, atol=1e-16)
+
+
+def test_conditions_of_large_arrays_are_reported_once(draw, count):
+    log = kernel(lambda m, x: m.log(x), ["float32"], "log", warns=True)
+    x = draw.uniform(1, 2, BIG).astype("f4")
+    with np.errstate(all="raise"):
+        log.large(x)
+    x[BIG - 2] = 0
+    with pytest.warns(RuntimeWarning, match="divide by zero encountered in log") as caught:
+        assert log.large(x)[BIG - 2] == -np.inf
+    assert len(caught) == 1
+    with np.errstate(divide="ignore"):
+        log.large(x)
+
+
+CONDITIONS = [
+    ("exp", lambda m, x: m.exp(x), [1e5, 1.0], "overflow"),
+    ("exp", lambda m, x: m.exp(x), [-1e5, 1.0], "underflow"),
+    ("log", lambda m, x: m.log(x), [-1.0, 1.0], "invalid value"),
+    ("log", lambda m, x: m.log(x), [0.0], "divide by zero"),
+    ("sqrt", lambda m, x: m.sqrt(x), [-1.0], "invalid value"),
+    ("sin", lambda m, x: m.sin(x), [np.inf], "invalid value"),
+    ("expm1", lambda m, x: m.expm1(x), [1e4], "overflow"),
+    ("log1p", lambda m, x: m.log1p(x), [-1.0], "divide by zero")]
+
+
+@pytest.mark.parametrize("name, formula, values, condition", CONDITIONS)
+def test_conditions_are_those_of_numpys_function(name, formula, values, condition):
+    x = np.array(values)
+    with np.errstate(all="warn"):
+        for run in (getattr(np, name), kernel(formula, ["float64"], name, warns=True).small):
+            with pytest.warns(RuntimeWarning, match=f"{condition} encountered in {name}"):
+                run(x)
+
+
+def test_quiet_values_report_nothing():
+    exp = kernel(lambda m, x: m.exp(x), ["float32"], "exp", warns=True)
+    with np.errstate(all="raise"):
+        assert exp.small(np.array([np.nan, np.inf, -np.inf, 0, 1], "f4"))[1] == np.inf
