@@ -59,7 +59,7 @@ def reciprocal(m: Vocabulary, x: Expr) -> Formula:
     return 1 / x
 
 
-@unary(kind="float", oracle="numpy.sqrt", samples=((0.1, 9),))
+@unary(kind="float", complexes=True, oracle="numpy.sqrt", samples=((0.1, 9),))
 def sqrt(m: Vocabulary, x: Expr) -> Formula:
     """Square root; NaN below zero."""
     return m.sqrt(x)

@@ -4,7 +4,7 @@ from ..expr import Expr, Vocabulary, entry, quotient
 from ..register import unary
 
 
-@unary(kind="float", oracle="numpy.exp", samples=((-5, 5),), ulp=2)
+@unary(kind="float", complexes=True, oracle="numpy.exp", samples=((-5, 5),), ulp=2)
 def exp(m: Vocabulary, x: Expr) -> Expr:
     """e to the power x."""
     return m.exp(x)
@@ -16,7 +16,7 @@ def expm1(m: Vocabulary, x: Expr) -> Expr:
     return m.expm1(x)
 
 
-@unary(kind="float", oracle="numpy.log", samples=((0.1, 9),), ulp=2)
+@unary(kind="float", complexes=True, oracle="numpy.log", samples=((0.1, 9),), ulp=2)
 def log(m: Vocabulary, x: Expr) -> Expr:
     """Natural logarithm; -inf at 0, NaN below."""
     return m.log(x)
@@ -28,13 +28,13 @@ def log1p(m: Vocabulary, x: Expr) -> Expr:
     return m.log1p(x)
 
 
-@unary(kind="float", oracle="numpy.sin", samples=((-9, 9),), ulp=2)
+@unary(kind="float", complexes=True, oracle="numpy.sin", samples=((-9, 9),), ulp=2)
 def sin(m: Vocabulary, x: Expr) -> Expr:
     """Sine of x in radians, right to the last places for every finite x."""
     return m.sin(x)
 
 
-@unary(kind="float", oracle="numpy.cos", samples=((-9, 9),), ulp=2)
+@unary(kind="float", complexes=True, oracle="numpy.cos", samples=((-9, 9),), ulp=2)
 def cos(m: Vocabulary, x: Expr) -> Expr:
     """Cosine of x in radians, right to the last places for every finite x."""
     return m.cos(x)
