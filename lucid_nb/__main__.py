@@ -1,6 +1,7 @@
 """The command line: python -m lucid_nb (or lucid-nb) info | demo | cache."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -30,9 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     try:
         args.run(args)
+        sys.stdout.flush()
     except LucidError as error:
         print(f"lucid-nb {args.command}: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:                # the reader, such as head, has seen enough; nor is exit to flush
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

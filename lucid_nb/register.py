@@ -18,6 +18,7 @@ from .tape import anywhere
 functions: dict[str, Callable] = {}                  # public name -> function
 ARITHMETIC = {"add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "and", "or", "xor"}
 WEAK = frozenset(dtypes.WEAK)
+TENSORS: set[type] = {Tensor}    # and the classes made of it that want the short roads: parameters
 SQUARE = 180             # two operands of fewer elements broadcast to fewer than LARGE
 
 
@@ -94,7 +95,7 @@ def unary_function(op: Elementwise) -> Callable:
     compiled_for = op.compiled.get
 
     def function(x: Any, /) -> Tensor:
-        if type(x) is Tensor and ((storage := x.storage) is None or storage.generation == x.generation):
+        if type(x) in TENSORS and ((storage := x.storage) is None or storage.generation == x.generation):
             raw = x.raw
             compiled = compiled_for(raw.dtype)
             if compiled is not None:
@@ -114,8 +115,8 @@ def binary_function(op: Elementwise) -> Callable:
 
     def function(x: Any, y: Any, /) -> Tensor:
         nonlocal latest
-        if type(x) is Tensor and ((storage := x.storage) is None or storage.generation == x.generation):
-            if type(y) is Tensor:
+        if type(x) in TENSORS and ((storage := x.storage) is None or storage.generation == x.generation):
+            if type(y) in TENSORS:
                 if (storage := y.storage) is None or storage.generation == y.generation:
                     a, b = x.raw, y.raw
                     a_dtype, b_dtype, compiled = latest
@@ -142,7 +143,7 @@ def binary_function(op: Elementwise) -> Callable:
                             return recorded_one(op, compiled, x, y, (left, right), wanted, result, getframe(1))
             elif type(y) in WEAK:
                 return with_scalar(x, y, False, getframe(1))
-        elif type(x) in WEAK and type(y) is Tensor and (
+        elif type(x) in WEAK and type(y) in TENSORS and (
                 (storage := y.storage) is None or storage.generation == y.generation):
             return with_scalar(y, x, True, getframe(1))
         return apply(op, (x, y))
@@ -157,8 +158,10 @@ def scalar_function(op: Elementwise) -> Callable:
     def learn(x: Tensor, scalar: Any, is_first: bool) -> tuple[Compiled, Tensor]:
         raws = op.strengthen((scalar, x.raw) if is_first else (x.raw, scalar))
         found = op.compile(raws), Tensor(raws[0 if is_first else 1], None, True)
-        if not (type(scalar) is float and scalar == 0.0) and scalar == scalar and len(known) < 256:
-            known[scalar, type(scalar), x.raw.dtype, is_first] = found     # 0.0 == -0.0 would be one key
+        if not (type(scalar) is float and scalar == 0.0) and scalar == scalar:     # 0.0 == -0.0 would be one key
+            if len(known) >= 256:                      # a rate that changes at each step, say
+                known.clear()
+            known[scalar, type(scalar), x.raw.dtype, is_first] = found
         return found
 
     def function(x: Tensor, scalar: Any, is_first: bool, frame: Any) -> Tensor:

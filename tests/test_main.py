@@ -87,3 +87,9 @@ def test_demo_without_matplotlib_trains_and_says_how_to_get_it(monkeypatch, tmp_
 def test_module_runs_as_a_program():
     done = subprocess.run([sys.executable, "-m", "lucid_nb"], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "info | demo | cache" in done.stderr
+
+
+def test_reader_that_has_seen_enough_is_no_error():
+    command = f"{sys.executable} -m lucid_nb info | head -c 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
+    assert done.stderr == "" and len(done.stdout) == 1

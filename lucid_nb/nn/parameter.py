@@ -4,6 +4,7 @@ from typing import Any
 
 from ..array import Leaf, Tensor
 from ..creation import tensor
+from ..register import TENSORS
 
 
 class Parameter(Tensor):
@@ -41,6 +42,9 @@ class Buffer(Tensor):
 
     def __reduce__(self) -> tuple:
         return type(self), (self.to_host(), None, self.device)
+
+
+TENSORS |= {Parameter, Buffer}
 
 
 def own(data: Any, dtype: Any, device: str | None) -> Tensor:
