@@ -70,8 +70,8 @@ class Plan:
     served: tuple[bool, ...]   # which inputs get a gradient; an identically zero one (of a condition, a sign) is none
     routes: tuple[tuple[bool, int], ...]   # of each served input: (True, number of what is read), (False, of a result)
     is_single: bool            # has the op one result, so that its gradient arrives as an array and not as a dict
-    is_bound: bool = False     # kept for one device and set of dtypes, so that it may hold the kernel
-    kernel: Any = None         # that of `op`, if its results are all that is needed
+    is_bound: bool = False     # kept for one device and set of dtypes, so that it may hold the compiled op
+    compiled: Any = None       # that of `op`, if its results are all that is needed
 
     def __post_init__(self) -> None:
         served = self.served
@@ -200,13 +200,14 @@ class Elementwise:
         if like is None:                            # the short roads of small tensors
             if plan.passes_on:
                 return (g,) * self.arity
-            if plan.kernel is not None and not call.records:
+            if plan.compiled is not None and not call.records:
                 stamp = 0
                 for version in node.versions:
                     stamp += version.count
                 if stamp != node.stamp:
                     node.raise_stale()
-                results = plan.kernel(*node.saved, g)
+                run = plan.compiled.kernel if g.size < LARGE else plan.compiled.large
+                results = run(*node.saved, g)
                 if type(results) is not tuple:
                     results = (results,)
                 return (*plan.before, *results) if plan.before else results
@@ -218,8 +219,8 @@ class Elementwise:
             results = ()
         else:
             results = call.run(plan.op, arguments)
-            if not call.records and plan.is_bound and plan.is_direct and like is None and results_size(results) < LARGE:
-                plan.kernel = plan.op.compile(arguments).kernel
+            if not call.records and plan.is_bound and plan.is_direct and like is None:
+                plan.compiled = plan.op.compile(arguments)
         if type(results) is not tuple:
             results = (results,)
         gradients = iter([arguments[number] if is_read else results[number] for is_read, number in plan.routes])
@@ -263,11 +264,6 @@ def _bounded(value: Any, dtype: np.dtype) -> Any:
     """An integer to compare with; one that no number of the dtype reaches becomes an infinity."""
     bounds = np.iinfo(dtype)
     return value if bounds.min <= value <= bounds.max else math.inf if value > 0 else -math.inf
-
-
-def results_size(results: Any) -> int:
-    """Elements of one result."""
-    return int(getattr(results[0] if type(results) is tuple else results, "size", 0))
 
 
 _constants: dict[tuple, Any] = {}
