@@ -178,7 +178,8 @@ class Kernel:
             address = store.load(text, lambda symbol: compile_program(self.program, repeated, symbol))
             sizes = [0 if r else size for r, size in zip(repeated, self.sizes)] + self.sizes[self.inputs:]
             words = [address, self.inputs, len(sizes), warning_mode(self.program), self.sizes[0], *sizes]
-            found = self.layouts[repeated] = (ctypes.c_int64 * len(words))(*words)
+            # One for all threads: machine code holds its address, so it must never be replaced and freed.
+            found = self.layouts.setdefault(repeated, (ctypes.c_int64 * len(words))(*words))
         return found
 
     def __call__(self, *raws: np.ndarray) -> Any:
@@ -207,7 +208,7 @@ class Kernel:
         if walk.count:
             words = walk.words(*[threads.address_of(operand) for operand in operands], 0)
             pointers, conditions = ctypes.addressof(words), ctypes.addressof(words) + 8 * len(operands)
-            threads.run(ROWS.address, PACK(walk.layout, pointers, *walk.fixed, conditions), walk.count, walk.grain)
+            threads.run(ROWS.address, PACK(ctypes.addressof(walk.layout), pointers, *walk.fixed, conditions), walk.count, walk.grain)
             if words[-1]:
                 reporter(self.name)(words[-1])
         if walk.restore:
@@ -234,7 +235,7 @@ class Kernel:
         is_plain = axes == tuple(range(len(axes)))
         words = ctypes.c_int64 * (len(steps) + 1)
         return Walk(result.shape, shape, axes, None if is_plain else tuple(np.argsort(axes)), across,
-                    ctypes.addressof(layout), fixed, table, count if inner else 0, grain, words)
+                    layout, fixed, table, count if inner else 0, grain, words)
 
 
 WALKS = 256          # geometries that a kernel remembers
@@ -250,7 +251,7 @@ class Walk:
     axes: tuple[int, ...]                 # which axis of `broadcast` each axis of `shape` is
     restore: tuple[int, ...] | None       # the way back
     across: tuple[int, ...]               # inputs that are copied first, since they lie across
-    layout: int                           # address of the kernel's layout
+    layout: Any                           # the kernel's layout, kept alive
     fixed: tuple[int, ...]                # operands of ROWS after the pointers: parts of `table`, which they keep alive
     table: np.ndarray
     count: int

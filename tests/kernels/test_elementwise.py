@@ -1,5 +1,7 @@
 """Elementwise kernels on large and small arrays: one value for every layout, size, alignment and number of threads."""
 
+import threading as workers
+
 import numpy as np
 import pytest
 
@@ -147,3 +149,24 @@ def test_quiet_values_report_nothing():
     exp = kernel(lambda m, x: m.exp(x), ["float32"], "exp", warns=True)
     with np.errstate(all="raise"):
         assert exp.small(np.array([np.nan, np.inf, -np.inf, 0, 1], "f4"))[1] == np.inf
+
+
+@pytest.mark.serial
+def test_threads_that_first_use_a_kernel_at_once_share_it():
+    """A layout that one thread replaced was freed while another's machine code read it."""
+    formula = [kernel(lambda m, x, y, c=c: m.tanh(x * y) + c, ["float32"] * 2) for c in range(20)]
+    x, y = np.linspace(-3, 3, 300_000, dtype="f4"), np.broadcast_to(np.array(0.5, "f4"), 300_000)
+    ready, failed = workers.Barrier(4), []
+
+    def work():
+        for made in formula:
+            ready.wait(timeout=60)
+            if not np.array_equal(made.large(x, y), made.large(x, np.ascontiguousarray(y))):
+                failed.append(made.name)
+    started = [workers.Thread(target=work) for _ in range(4)]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join(timeout=120)
+    assert not failed and not any(thread.is_alive() for thread in started)
+    assert all(len({id(walk.layout) for walk in made.walks.values()}) == 2 for made in formula)
