@@ -208,7 +208,8 @@ class Kernel:
         if walk.count:
             words = walk.words(*[threads.address_of(operand) for operand in operands], 0)
             pointers, conditions = ctypes.addressof(words), ctypes.addressof(words) + 8 * len(operands)
-            threads.run(ROWS.address, PACK(ctypes.addressof(walk.layout), pointers, *walk.fixed, conditions), walk.count, walk.grain)
+            table = PACK(ctypes.addressof(walk.layout), pointers, *walk.fixed, conditions)
+            threads.run(ROWS.address, table, walk.count, walk.grain)
             if words[-1]:
                 reporter(self.name)(words[-1])
         if walk.restore:
