@@ -1,5 +1,10 @@
 """Sphinx: `make docs`."""
 
+from pathlib import Path
+from typing import Any
+
+from lucid_nb.register import functions
+
 project = "lucid_nb"
 copyright = "2026, the lucid_nb authors"
 extensions = ["sphinx.ext.autodoc", "numpydoc", "myst_parser"]
@@ -7,3 +12,37 @@ numpydoc_show_class_members = False
 autodoc_typehints = "description"
 exclude_patterns = ["_build"]
 html_title = "lucid_nb"
+README = Path(__file__).parent.parent / "README.md"
+# The front page is the README, whose links are those of the repository.
+MOVED = {"](docs/": "](", "](lucid_nb/data/DIGITS.md)": "](notice.md)"}
+
+
+def front_page() -> str:
+    """The README with its links as they are among the pages."""
+    text = README.read_text(encoding="utf-8")
+    for there, here in MOVED.items():
+        text = text.replace(there, here)
+    return text
+
+
+def function_list() -> str:
+    """An entry for every published function; other names of the same function are lines below it."""
+    names: dict[int, list[str]] = {}
+    for name, function in functions.items():
+        names.setdefault(id(function), []).append(name)
+    blocks = []
+    for first, *others in sorted(names.values()):
+        blocks.append(f".. autofunction:: lucid_nb.{first}\n")
+        if others:
+            blocks.append(f"   Also: {', '.join(f'``{other}``' for other in others)}.\n")
+    return "\n".join(blocks)
+
+
+def fill_in(app: Any, docname: str, source: list[str]) -> None:
+    """Put the generated parts in their places."""
+    source[0] = source[0].replace("@README@", front_page()).replace("@FUNCTIONS@", function_list())
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", fill_in)

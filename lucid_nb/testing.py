@@ -194,8 +194,8 @@ def assert_close(actual: Any, expected: Any, *, ulp: float | None = None, rtol: 
     """Raise AssertionError unless two arrays have one shape and agree, element by element.
 
     `ulp`: the largest distance in units in the last place of `actual`'s dtype, taken at the expected value; `expected`
-    may be given in a wider dtype. `rtol`, `atol`: |actual - expected| <= atol + rtol * |expected|. A distance that one
-    of them allows is allowed. With none of them, half the digits of the coarser dtype must agree, and integers and
+    may be given in a wider dtype. `rtol`, `atol`: `|actual - expected| <= atol + rtol * |expected|`. A distance that
+    one of them allows is allowed. With none of them, half the digits of the coarser dtype must agree, and integers and
     bools must be equal. NaN agrees with NaN, infinities only with themselves; with ulp=0 also the signs of zeros count.
 
     >>> from lucid_nb.testing import assert_close
