@@ -4,7 +4,7 @@
 
 parallel   everything but the lanes below, one library thread in each worker
 serial     tests of threads, forks and caches, which must not share the machine
-simulator  CUDA kernels in Numba's simulator, which has to be chosen before Numba is imported
+simulator  CUDA kernels in Numba's simulator, which has to be chosen before Numba is imported; where numba-cuda exists
 """
 
 import argparse
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,12 +43,13 @@ class Outcome(NamedTuple):
 def lanes(workers: int) -> tuple[Lane, ...]:
     """The lanes, in the order in which they run."""
     rest = "not serial and not cuda_simulator and not sweep"
-    return (
+    everywhere = (
         Lane("parallel", ("-n", str(workers), "-m", rest), {"LUCID_NB_NUM_THREADS": "1"}),
         Lane("serial", ("tests", "-m", "serial and not cuda_simulator and not sweep"), {}),
-        Lane("simulator", ("tests", "-m", "cuda_simulator and not sweep"),
-             {"NUMBA_ENABLE_CUDASIM": "1", "LUCID_NB_NUM_THREADS": "1"}),
     )
+    simulator = Lane("simulator", ("tests", "-m", "cuda_simulator and not sweep"),
+                     {"NUMBA_ENABLE_CUDASIM": "1", "LUCID_NB_NUM_THREADS": "1"})
+    return (*everywhere, simulator) if find_spec("numba_cuda") else everywhere
 
 
 def run(lane: Lane) -> Outcome:
