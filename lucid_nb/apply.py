@@ -8,7 +8,7 @@ import numpy as np
 
 from . import backend, dtypes, tape
 from .array import Node, Tensor, fresh, new
-from .errors import DeviceError, DTypeError, ShapeError
+from .errors import DeviceError, DTypeError, GradError, ShapeError
 from .op import RESULT, Compiled, Elementwise, Primitive, constant
 from .storage import Version
 from .tape import next_sequence, place_of
@@ -21,7 +21,7 @@ Params = Mapping[str, Any] | None
 def as_array(op: str, data: Any) -> np.ndarray:
     """A NumPy array of data that is not a tensor: numbers, nested lists, arrays."""
     if isinstance(data, (list, tuple)) and _holds_tensor(data):
-        data = _tensors_to_arrays(data)
+        data = _tensors_to_arrays(op, data)
     try:
         found = np.asarray(data)
     except ValueError:
@@ -36,15 +36,22 @@ def as_array(op: str, data: Any) -> np.ndarray:
 
 
 def _holds_tensor(data: Any) -> bool:
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    return isinstance(data, Tensor)
+    kinds = set(map(type, data))                       # one pass in C, since most lists hold many plain numbers
+    if any(issubclass(kind, Tensor) for kind in kinds):
+        return True
+    return any(issubclass(kind, (list, tuple)) for kind in kinds) and any(
+        _holds_tensor(part) for part in data if isinstance(part, (list, tuple)))
 
 
-def _tensors_to_arrays(data: Any) -> Any:
+def _tensors_to_arrays(op: str, data: Any) -> Any:
     if isinstance(data, (list, tuple)):
-        return [_tensors_to_arrays(part) for part in data]
-    return data.to_host() if isinstance(data, Tensor) else data
+        return [_tensors_to_arrays(op, part) for part in data]
+    if not isinstance(data, Tensor):
+        return data
+    if data.requires_grad and tape.is_recording():
+        raise GradError(f"{op}: the sequence holds a tensor of shape {data.shape} that requires grad, and would lose "
+                        "it. Join such tensors with lnb.concat, or use .detach().")
+    return data.to_host()
 
 
 def as_operand(op: str, value: Any, device: str) -> Tensor:

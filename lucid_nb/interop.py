@@ -1,5 +1,6 @@
 """Tensors among others: NumPy's functions, DLPack, the buffer protocol, pickle and copy."""
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,43 @@ CPU = (1, 0)        # DLPack's number for memory that the host can read, and the
 
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-    """`np.sin(t)` and `ndarray * t` give Tensors: by the op of that name, otherwise by NumPy on the values."""
-    function = functions.get(ufunc.__name__)
+    """`np.sin(t)` and `ndarray * t` give Tensors: by our op of that ufunc, otherwise by NumPy on the values.
+
+    What `out` names, tensors or arrays (`array += t`), is written and given back.
+    """
+    out = options.pop("out", None)
+    if out is not None and any(target is not None for target in out):
+        return _into(self, ufunc, method, inputs, options, out)
+    function = functions.get(ufunc.__name__) if is_known(ufunc) else None
     if function is not None and method == "__call__" and not options:
         return function(*inputs)
-    if options.get("out") is not None:
-        return NotImplemented
     found = getattr(ufunc, method)(*[np.asarray(x) if isinstance(x, Tensor) else x for x in inputs], **options)
     return tuple(map(_wrapped, found)) if isinstance(found, tuple) else _wrapped(found)
+
+
+def is_known(ufunc: np.ufunc) -> bool:
+    """Is this NumPy's or SciPy's own function of its name? Others may have a name of ours and mean something else."""
+    homes = np, sys.modules.get("scipy.special")
+    return any(getattr(home, ufunc.__name__, None) is ufunc for home in homes)
+
+
+def _into(self: Tensor, ufunc: np.ufunc, method: str, inputs: tuple, options: dict[str, Any], out: tuple) -> Any:
+    """A ufunc's result written into what `out` names."""
+    if "where" in options:
+        raise DTypeError(f"{ufunc.__name__}: where= and out= together write a part of a tensor. Use out[mask] = ....")
+    casting = options.get("casting", "same_kind")
+    found = array_ufunc(self, ufunc, method, *inputs, **options)
+    results = found if isinstance(found, tuple) else (found,)
+    for target, result in zip(out, results):
+        if isinstance(target, Tensor):
+            if target.device != result.device:
+                raise DeviceError(f"{ufunc.__name__}: out lives on {target.device}, the result on {result.device}. "
+                                  f"Use .to({result.device!r}).")
+            target.write(result, f"{ufunc.__name__} into out", casting)
+        elif target is not None:
+            np.copyto(target, np.asarray(result), casting=casting)
+    given = tuple([result if target is None else target for target, result in zip(out, results)])
+    return given if len(given) > 1 else given[0]
 
 
 def _wrapped(value: Any) -> Any:
@@ -66,9 +96,11 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     return shared if device is None else shared.to(device)
 
 
-def rebuild(array: np.ndarray, device: str, requires_grad: bool) -> Tensor:
-    """What a pickle of a tensor calls: a tensor with memory of its own, and no graph."""
-    return tensor(array, device=device if backend.is_usable(device) else "cpu", requires_grad=requires_grad)
+def rebuild(array: np.ndarray, device: str, requires_grad: bool, is_value: bool = False) -> Tensor:
+    """What a pickle of a tensor calls: a tensor with memory of its own, and no graph; a value stays one."""
+    found = tensor(array, device=device if backend.is_usable(device) else "cpu", requires_grad=requires_grad)
+    found.is_value = is_value
+    return found
 
 
 def reduce(self: Tensor) -> tuple:
@@ -76,7 +108,7 @@ def reduce(self: Tensor) -> tuple:
     if self.requires_grad and not self.is_leaf:
         raise GradError("copy: the tensor was computed, and a pickle or deepcopy would lose its graph. "
                         "Use .detach() or .clone().")
-    return rebuild, (self.to_host(), self.device, self.requires_grad)
+    return rebuild, (self.to_host(), self.device, self.requires_grad, self.is_value)
 
 
 def _install() -> None:

@@ -12,6 +12,7 @@ from ..errors import DTypeError
 from ..expr import Expr, Vocabulary
 from ..op import registry
 from ..register import binary, install_operator, public, ternary, unary
+from .movement import refuse_out
 
 Formula = tuple[Expr, ...] | Expr
 
@@ -148,7 +149,7 @@ def clip_between(m: Vocabulary, x: Expr, low: Expr, high: Expr) -> Formula:
 
 
 @public(names=("clamp",))
-def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
+def clip(x: Any, min: Any = None, max: Any = None, *, out: None = None) -> Tensor:
     """x, not below `min` and not above `max`, either of which may be None; NaN stays NaN.
 
     At a bound the whole gradient passes to x, outside it to the bound. Where max < min, the result is max.
@@ -157,6 +158,7 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Tensor:
     >>> lnb.clip(lnb.tensor([-2.0, 0.5, 2.0]), -1, 1)
     tensor([-1. ,  0.5,  1. ])
     """
+    refuse_out("clip", out)
     if min is None and max is None:
         return apply(registry["copy"], (x,))
     x = x if isinstance(x, Tensor) else apply(registry["copy"], (x,))

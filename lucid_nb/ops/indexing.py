@@ -19,7 +19,7 @@ from ..op import Info, Primitive, constant
 from ..register import public
 from ..shapes import Shape
 from ..storage import Permute, Slice
-from .movement import as_tensor, permute_dims, reshape
+from .movement import as_tensor, permute_dims, refuse_out, reshape
 
 INTEGERS = (int, np.integer)
 WHOLE = slice(None)
@@ -277,7 +277,7 @@ def as_value(target: Tensor, value: Any) -> Tensor:
 
 def without_leading(value: Tensor, ndim: int) -> Tensor:
     """A value for `ndim` axes without the extents of 1 that NumPy lets stand in front of them."""
-    while value.ndim > ndim > 0 and value.shape[0] == 1:
+    while value.ndim > ndim and value.shape[0] == 1:
         value = value.moved(Slice((0,)))
     return value
 
@@ -317,13 +317,16 @@ Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem  # type: ignore[method
 
 
 @public()
-def take(x: Any, indices: Any, /, axis: int | None = None) -> Tensor:
+def take(x: Any, indices: Any, /, axis: int | None = None, *, out: None = None, mode: str = "raise") -> Tensor:
     """Elements, or slices along an axis, at integer positions; negative ones count from the end.
 
     >>> import lucid_nb as lnb
     >>> lnb.take(lnb.tensor([10, 20, 30]), [2, 0])
     tensor([30, 10])
     """
+    refuse_out("take", out)
+    if mode != "raise":
+        raise IndexError(f"take: mode {mode!r} is not supported. Bring the indices into range first.")
     x = as_tensor("take", x)
     x, axis = (reshape(x, -1), 0) if axis is None else (x, shapes.normalize_axis("take", axis, x.ndim))
     positions = indices.to_host() if isinstance(indices, Tensor) else as_array("take", indices)

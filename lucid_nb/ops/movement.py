@@ -21,6 +21,12 @@ def as_tensor(op: str, x: Any) -> Tensor:
     return found
 
 
+def refuse_out(op: str, out: Any) -> None:
+    """NumPy's functions call methods with out=None; nothing else is taken."""
+    if out is not None:
+        raise DTypeError(f"{op}: out= is not supported. Assign the result: out[...] = lnb.{op}(x).")
+
+
 # ---------------------------------------------------------------------------------------------- primitives
 _reshape = Primitive("reshape", lambda table, x, shape: table.reshape(x, shape),
                      lambda ops, info, g, shape: (ops.reshape(g, shape=info.shape(0)),))
@@ -54,6 +60,9 @@ _copied_reshape = Primitive("copied_reshape", lambda table, x, shape: table.resh
                             lambda ops, info, g, shape: (ops.reshape(g, shape=info.shape(0)),))
 
 
+ORDERS = ("C", "F", "A")
+
+
 # ------------------------------------------------------------------------------------------------ functions
 @public()
 def reshape(x: Any, /, *shape: Any, order: str = "C", copy: bool | None = None) -> Tensor:
@@ -66,13 +75,21 @@ def reshape(x: Any, /, *shape: Any, order: str = "C", copy: bool | None = None) 
     x = as_tensor("reshape", x)
     wanted = shapes.as_shape("reshape", shape[0] if len(shape) == 1 else shape)
     wanted = shapes.resolve_shape("reshape", x.shape, wanted)
-    if order == "F":
-        return reshape(x.T, wanted[::-1]).T
+    if order not in ORDERS:
+        raise ShapeError(f"reshape: order {order!r} is unknown. Use one of {', '.join(ORDERS)}.")
+    if order == "F" or (order == "A" and x.ndim > 1 and _is_only_f_contiguous(x)):
+        return reshape(x.T, wanted[::-1], copy=copy).T
     if not copy and is_viewable(x.share(), x.raw, x.steps, wanted):
         return x.moved(Reshape(wanted))
     if copy is False:
         raise ShapeError(f"reshape: {x.shape} to {wanted} needs a copy, and copy=False. Leave copy out.")
     return apply(_copied_reshape, (x,), {"shape": wanted})
+
+
+def _is_only_f_contiguous(x: Tensor) -> bool:
+    """Does the memory run along the first axis first? Devices without strides have none such."""
+    flags = getattr(x.raw, "flags", None)
+    return flags is not None and flags.f_contiguous and not flags.c_contiguous
 
 
 @public(names=("transpose",), method=False)

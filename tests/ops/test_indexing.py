@@ -293,3 +293,19 @@ def test_take(device: str) -> None:
         assert found.shape == expected.shape and (found.numpy() == expected).all()
     with pytest.raises(IndexError, match=r"take: float64 is no index"):
         lnb.take(x, [0.5])
+
+
+@pytest.mark.parametrize("value", [np.full(1, 7.0), [7.0], np.full((1, 1), 7.0)], ids=["array", "list", "2-d"])
+@pytest.mark.parametrize("index", [0, (..., 0), [0]], ids=["integer", "ellipsis", "array"])
+def test_one_element_takes_a_value_of_size_one(index, value):
+    expected, found = np.zeros(3), lnb.zeros(3)
+    expected[index if isinstance(index, list) else (..., 0)] = 7.0
+    found[index] = value
+    assert found.tolist() == expected.tolist()
+
+
+def test_one_element_takes_the_gradient_of_a_value_of_size_one():
+    x, value = lnb.zeros(2), lnb.ones((1, 1), requires_grad=True)
+    x[0] = value
+    (x * 3).sum().backward()
+    assert value.grad.tolist() == [[3.0]]

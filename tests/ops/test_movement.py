@@ -148,3 +148,17 @@ def test_to_moves_between_devices_and_dtypes(device):
 def test_bad_arguments_are_refused_alike_on_every_device(call, error, text, device):
     with pytest.raises(error, match=text):
         call(lnb.asarray(X, device=device))
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A"])
+@pytest.mark.parametrize("array", [np.arange(6).reshape(2, 3), np.asfortranarray(np.arange(6).reshape(2, 3)),
+                                   np.arange(24).reshape(2, 3, 4).transpose(1, 0, 2)[:, :, 0]],
+                         ids=["C", "F", "neither"])
+def test_reshape_follows_numpys_orders(array, order):
+    np.testing.assert_array_equal(lnb.asarray(array).reshape(3, 2, order=order).numpy(),
+                                  array.reshape((3, 2), order=order))
+
+
+def test_reshape_in_an_unknown_order_is_refused():
+    with pytest.raises(lnb.ShapeError, match=r"reshape: order 'K' is unknown\. Use one of C, F, A"):
+        lnb.ones(4).reshape(2, 2, order="K")
