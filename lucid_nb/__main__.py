@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from . import __version__
 from .commands import cache, demo, info
 from .errors import LucidError
 
@@ -16,6 +17,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="lucid-nb", description="Tensors with gradients, compiled by Numba.",
         epilog="Each command explains itself: lucid-nb demo --help")
+    top.add_argument("--version", action="version", version=f"lucid_nb {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="info | demo | cache")
     for name, module in COMMANDS.items():
         summary, _, examples = module.HELP.partition("\n\n")
@@ -27,17 +29,35 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status. Errors of the library are one line, without a traceback."""
+    """Run one command; the exit status. What goes wrong is one line, without a traceback."""
     args = parser().parse_args(arguments)
     try:
         args.run(args)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return 0
     except LucidError as error:
-        print(f"lucid-nb {args.command}: {error}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:                # the reader, such as head, has seen enough; nor is exit to flush
+        return failed(args.command, str(error).removeprefix(f"{args.command}: "))
+    except KeyboardInterrupt:
+        return failed(args.command, "stopped by the keyboard", 130)
+    except BrokenPipeError:                # the reader, such as head, has seen enough
+        discard_output()
+        return 0
+    except OSError as error:
+        discard_output()
+        return failed(args.command, str(error))
+
+
+def failed(command: str, text: str, status: int = 1) -> int:
+    """Say why in one line; the exit status."""
+    print(f"lucid-nb {command}: {text}", file=sys.stderr)
+    return status
+
+
+def discard_output() -> None:
+    """What could not be written must not be tried again at exit."""
+    if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
 
 
 if __name__ == "__main__":

@@ -54,7 +54,8 @@ def table(device: str) -> Table:
         try:
             module = importlib.import_module(f".{FOLDERS[device]}", __package__)
         except ImportError as missing:
-            raise BackendError(f"{device}: {missing}. Install the extra: pip install 'lucid_nb[{device}]'.") from None
+            raise BackendError(f"{device}: {missing}. "
+                               f"Install the extra, in a clone: pip install -e '.[{device}]'.") from None
         if not module.is_available():
             raise BackendError(f"{device}: {module.UNAVAILABLE}")
         found = _tables[device] = Table(device, module)

@@ -5,6 +5,9 @@ The state is NumPy's, kept on the host, so a seed gives the same numbers on ever
 
 import numpy as np
 
+from .errors import ConfigError
+
+LARGEST_SEED = 2**32 - 1
 default_rng = np.random.default_rng
 RandomState = np.random.RandomState
 _host = RandomState()
@@ -19,7 +22,10 @@ def seed(seed: int | None = None) -> None:
     >>> bool((first == lnb.nn.Linear(2, 2).weight).numpy().all())
     True
     """
-    _host.seed(seed)
+    try:
+        _host.seed(seed)
+    except (ValueError, TypeError):
+        raise ConfigError(f"seed: the seed is {seed!r}. Use an integer from 0 to {LARGEST_SEED}, or None.") from None
 
 
 def host() -> RandomState:

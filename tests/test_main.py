@@ -1,5 +1,6 @@
 """The command line. Oracle: what a user is told to expect in the README."""
 
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 import lucid_nb as lnb
 from lucid_nb import commands
 from lucid_nb.__main__ import main
+from lucid_nb.commands import demo
 from lucid_nb.kernels import store
 
 
@@ -42,9 +44,16 @@ def test_help_answers_with_examples(command, capsys):
 
 @pytest.mark.parametrize(("arguments", "text"), [
     (["demo", "--device", "tpu"], "lucid-nb demo: device: 'tpu' is unknown"),
-    (["demo", "--epochs", "0"], "lucid-nb demo: demo: --epochs 0"),
+    (["demo", "--epochs", "0"], "lucid-nb demo: --epochs 0"),
+    (["demo", "--seed", "-1"], "lucid-nb demo: --seed -1"),
+    (["demo", "--seed", "4294967295", "--seeds", "2"], "Seeds are from 0 to 2**32 - 1"),
+    (["demo", "--out", ""], "lucid-nb demo: --out '' is empty"),
+    (["demo", "--out", "."], "lucid-nb demo: --out '.' is a folder"),
+    (["demo", "--out", "digits.xyz"], "lucid-nb demo: --out 'digits.xyz' has an unknown ending"),
+    (["demo", "--out", f"{os.devnull}/demo.png"], "cannot be written"),
 ])
-def test_errors_are_one_line_without_traceback(arguments, text, capsys):
+def test_errors_are_one_line_without_traceback_before_training(arguments, text, capsys, monkeypatch):
+    monkeypatch.setattr(demo, "train", lambda *_: pytest.fail("trained first"))
     assert main(arguments) == 1
     printed = capsys.readouterr().err
     assert text in printed and "Traceback" not in printed and printed.count("\n") == 1
@@ -53,9 +62,9 @@ def test_errors_are_one_line_without_traceback(arguments, text, capsys):
 def test_demo_trains_and_saves_a_plot(tmp_path, capsys):
     pytest.importorskip("matplotlib", reason="the plot extra is not installed")
     plot = tmp_path / "below" / "demo.png"
-    assert main(["demo", "--epochs", "2", "--out", str(plot)]) == 0
-    accuracy = re.search(r"^test accuracy: (0\.\d{3})$", capsys.readouterr().out, re.MULTILINE)
-    assert float(accuracy[1]) > 0.85
+    assert main(["demo", "--epochs", "2", "--out", str(plot.with_suffix(""))]) == 0
+    accuracy = re.search(r"^test accuracy: (0\.\d{3})\nplot: (.*)$", capsys.readouterr().out, re.MULTILINE)
+    assert float(accuracy[1]) > 0.85 and accuracy[2] == str(plot)
     assert plot.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
@@ -63,8 +72,10 @@ def test_demo_repeats_with_its_seed_and_sums_up_several(tmp_path, capsys):
     outputs = []
     for _ in range(2):
         assert main(["demo", "--epochs", "1", "--seeds", "2", "--out", str(tmp_path / "demo.png")]) == 0
-        outputs.append(re.findall(r"(?:seed \d|accuracy): ([\d.]+)", capsys.readouterr().out))
-    assert outputs[0] == outputs[1] and len(outputs[0]) == 3
+        outputs.append(re.findall(r"(?:seed \d:|accuracy:|2 seeds) ([\d.]+)", capsys.readouterr().out))
+    first, second, mean, rounded = map(float, outputs[0])
+    assert outputs[0] == outputs[1] and mean == pytest.approx((first + second) / 2, abs=1e-4)
+    assert rounded == pytest.approx(mean, abs=6e-4)
 
 
 @pytest.mark.parametrize("device", ["mlx"])
@@ -81,7 +92,7 @@ def test_demo_without_matplotlib_trains_and_says_how_to_get_it(monkeypatch, tmp_
     monkeypatch.delattr(commands, "plot", raising=False)
     assert main(["demo", "--epochs", "1", "--out", str(tmp_path / "demo.png")]) == 0
     printed = capsys.readouterr().out
-    assert "pip install 'lucid_nb[plot]'" in printed and "test accuracy: 0." in printed
+    assert "pip install -e '.[plot]'" in printed and "test accuracy: 0." in printed
 
 
 def test_module_runs_as_a_program():
@@ -93,3 +104,43 @@ def test_reader_that_has_seen_enough_is_no_error():
     command = f"{sys.executable} -m lucid_nb info | head -c 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
     assert done.stderr == "" and len(done.stdout) == 1
+
+
+def test_help_names_every_device_and_version_is_told(capsys):
+    for arguments, words in ((["demo", "--help"], ("cpu", "cuda", "gpu", "mlx", "metal")),
+                             (["--version"], (lnb.__version__,))):
+        with pytest.raises(SystemExit):
+            main(arguments)
+        printed = capsys.readouterr().out
+        assert all(word in printed for word in words)
+
+
+def test_interrupt_ends_in_one_line(monkeypatch, capsys):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+    monkeypatch.setattr(demo, "train", interrupt)
+    assert main(["demo"]) == 130
+    assert capsys.readouterr().err == "lucid-nb demo: stopped by the keyboard\n"
+
+
+def test_demo_without_a_cache_folder_says_so(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(lnb.config, "cache_dir", tmp_path / "file")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(demo, "train", lambda *_: demo.Run([1.0], [0.5], np.zeros(355, int), 1.0))
+    assert main(["demo", "--out", str(tmp_path / "demo.png")]) == 0
+    printed = capsys.readouterr().out
+    assert "no folder to keep them in is usable" in printed and "None" not in printed
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full, which is Linux's")
+@pytest.mark.parametrize(("output", "status", "lines"), [(">&-", 0, 0), ("> /dev/full", 1, 1)])
+def test_output_that_takes_nothing_is_no_traceback(output, status, lines):
+    command = f"{sys.executable} -m lucid_nb info {output}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == status and done.stderr.count("\n") == lines and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 1.5, "one"])
+def test_seed_out_of_range_is_refused(seed):
+    with pytest.raises(lnb.ConfigError, match=r"seed: the seed is .* Use an integer from 0"):
+        lnb.random.seed(seed)

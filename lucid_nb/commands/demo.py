@@ -23,6 +23,7 @@ examples:
   lucid-nb demo --device mlx --epochs 20
   lucid-nb demo --seeds 5 --out digits.png"""
 BATCH, RATE, NOISE = 32, 4e-3, 0.3      # chosen on folds of the training images; the test images had no say
+FORMATS = (".png", ".jpg", ".jpeg", ".pdf", ".svg", ".webp")
 
 
 class Run(NamedTuple):
@@ -36,28 +37,57 @@ class Run(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--device", default="cpu", help="cpu, mlx or cuda (default: cpu)")
+    parser.add_argument("--device", default="cpu",
+                        help="cpu, cuda, mlx (or metal), or gpu: whichever of the two is here (default: cpu)")
     parser.add_argument("--epochs", type=int, default=40, help="passes over the training images (default: 40)")
     parser.add_argument("--seed", type=int, default=0, help="of weights, order and noise (default: 0)")
     parser.add_argument("--seeds", type=int, default=1, help="how often to train, counting seeds up (default: 1)")
-    parser.add_argument("--out", type=Path, default=Path("demo.png"), help="file of the plot (default: demo.png)")
+    parser.add_argument("--out", default="demo.png", help="file of the plot, its ending the format (default: demo.png)")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Train, save the plot of the first run, print the accuracy."""
-    if args.epochs < 1 or args.seeds < 1:
-        raise ConfigError(f"demo: --epochs {args.epochs} --seeds {args.seeds}. Use 1 or more of each.")
+    """Train, print the accuracy, save the plot of the first run. What can be wrong is looked for before training."""
+    check(args)
     device = backend.resolve(args.device)
+    path = plot_path(args.out)
     if device == "cpu" and not store.size()[0]:
-        print(f"compiling kernels as they are needed, this once; they are kept in {store.path()}")
+        kept = store.path()
+        print("compiling kernels as they are needed, " + (f"this once; they are kept in {kept}" if kept else
+              "each time: no folder to keep them in is usable; set LUCID_NB_CACHE_DIR"))
     runs = [train(seed, device, args.epochs) for seed in range(args.seed, args.seed + args.seeds)]
     accuracies = [trained.accuracies[-1] for trained in runs]
-    save_plot(runs[0], args.out)
     if args.seeds > 1:
         for seed, trained in enumerate(runs, args.seed):
             print(f"seed {seed}: {trained.accuracies[-1]:.4f} in {trained.seconds:.1f} s")
-        print(f"mean of {args.seeds} seeds, lowest {min(accuracies):.4f}")
+        print(f"mean of {args.seeds} seeds {np.mean(accuracies):.4f}, lowest {min(accuracies):.4f}")
     print(f"test accuracy: {np.mean(accuracies):.3f}")
+    save_plot(runs[0], path)
+
+
+def check(args: argparse.Namespace) -> None:
+    """Raise unless the numbers have a meaning."""
+    if args.epochs < 1 or args.seeds < 1:
+        raise ConfigError(f"demo: --epochs {args.epochs} --seeds {args.seeds}. Use 1 or more of each.")
+    if not 0 <= args.seed <= random.LARGEST_SEED - (args.seeds - 1):
+        raise ConfigError(f"demo: --seed {args.seed} --seeds {args.seeds}. Seeds are from 0 to 2**32 - 1.")
+
+
+def plot_path(text: str) -> Path:
+    """The file that the plot will be: it can be written. Without an ending it is given .png."""
+    path = Path(text if Path(text).suffix else text.rstrip(".") + ".png")
+    if not text or Path(text).is_dir():
+        raise ConfigError(f"demo: --out {text!r} is {'a folder' if text else 'empty'}. Name a file, such as demo.png.")
+    if path.suffix.lower() not in FORMATS:
+        raise ConfigError(f"demo: --out {text!r} has an unknown ending. Use one of {' '.join(FORMATS)}.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not path.exists()
+        path.open("ab").close()
+        if is_new:
+            path.unlink()
+    except OSError as error:
+        raise ConfigError(f"demo: --out {text!r} cannot be written ({error.strerror}). Name another file.") from None
+    return path
 
 
 def network() -> nn.Module:
@@ -118,5 +148,8 @@ def save_plot(trained: Run, path: Path) -> None:
         print(missing)
         return
     images, labels = data.digits("test")
-    plot.save(trained, images.numpy()[:, 0], labels.numpy(), path)
+    try:
+        plot.save(trained, images.numpy()[:, 0], labels.numpy(), path)
+    except OSError as error:
+        raise ConfigError(f"demo: {path} cannot be written ({error.strerror}). Name another file by --out.") from None
     print(f"plot: {path}")

@@ -14,7 +14,8 @@ try:
     import matplotlib
     from matplotlib.figure import Figure
 except ImportError:
-    raise BackendError("plot: matplotlib is not installed. Get it by: pip install 'lucid_nb[plot]'") from None
+    raise BackendError("plot: matplotlib is not installed. "
+                       "Install the extra, in a clone: pip install -e '.[plot]'.") from None
 
 INK, FAINT, LOSS, ACCURACY, WRONG = "#222222", "#9a9a9a", "#c8553d", "#2f6f8f", "#d1495b"
 ROWS, COLS = 5, 8
@@ -29,7 +30,6 @@ def save(trained: "Run", images: np.ndarray, labels: np.ndarray, path: Path) -> 
         draw_curves(left, trained)
         right.suptitle(f"{len(labels)} test digits, {len(wrong)} wrong (in red: guess, truth)", fontsize=10)
         draw_digits(right, trained.guesses, images, labels, wrong)
-        path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=110)
 
 

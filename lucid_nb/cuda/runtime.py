@@ -21,7 +21,7 @@ try:
     from numba import cuda
 except ImportError as missing:
     raise BackendError(f"cuda: numba-cuda cannot be imported ({missing}). "
-                       "Run: pip install 'lucid_nb[cuda]'.") from missing
+                       "Install the extra, in a clone: pip install -e '.[cuda]'.") from missing
 
 SIMULATED = "simulator" in cuda.jit.__module__
 THREADS = 32 if SIMULATED else 256
@@ -120,7 +120,7 @@ def is_available() -> bool:
         _State.reason = f"{_first_line(error)} {_remedy(str(error))}"
         return False
     _State.reason = None if cuda.is_available() else (
-        "NVIDIA's compiler libraries are missing. Run: pip install 'lucid_nb[cuda]'.")
+        "NVIDIA's compiler libraries are missing. Install the extra, in a clone: pip install -e '.[cuda]'.")
     return _State.reason is None
 
 
@@ -139,7 +139,7 @@ def _remedy(text: str) -> str:
         return "Update NVIDIA's driver to 580 or newer."
     if "NO_DEVICE" in text or "no CUDA-capable device" in text:
         return "Check nvidia-smi and CUDA_VISIBLE_DEVICES, or use device='cpu'."
-    return "Check nvidia-smi, then run: pip install 'lucid_nb[cuda]'."
+    return "Check nvidia-smi, then install the extra, in a clone: pip install -e '.[cuda]'."
 
 
 def unavailable() -> str:

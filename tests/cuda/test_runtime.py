@@ -101,7 +101,7 @@ def test_missing_numba_cuda_is_a_backend_error():
             "try:\n    import lucid_nb.cuda\n"
             "except BackendError as error:\n    print(error)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'lucid_nb[cuda]'" in done.stdout
+    assert "pip install -e '.[cuda]'" in done.stdout
 
 
 FORK = """
@@ -150,7 +150,7 @@ def test_other_driver_errors_are_not_called_out_of_memory(monkeypatch):
     ("Error at driver init: \n\nCUDA driver library cannot be found.\nEnsure that ...\n:", "Install NVIDIA's driver"),
     ("Error at driver init: \nCall to cuInit results in CUDA_ERROR_NO_DEVICE (100):", "CUDA_VISIBLE_DEVICES"),
     ("[222] CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "Update NVIDIA's driver"),
-    ("something else", "pip install 'lucid_nb[cuda]'"),
+    ("something else", "pip install -e '.[cuda]'"),
 ])
 def test_reason_is_one_line_with_the_remedy(monkeypatch, text, remedy):
     def refuse():
