@@ -121,7 +121,7 @@ FUNCTIONS: dict[str, Callable] = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_to_third_order_match_torch(name: str) -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
     data = np.linspace(0.2, 1.7, 7)
     x, tx = lnb.tensor(data, requires_grad=True), torch.tensor(data, requires_grad=True)
     y, ty = FUNCTIONS[name](lnb, x), FUNCTIONS[name](torch, tx)

@@ -88,7 +88,7 @@ class InPlace:
 @devices
 @pytest.mark.parametrize("name", CHAINS)
 def test_chain_of_writes_matches_torch(device: str, name: str) -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
     data = np.linspace(0.5, 1.7, 6, dtype="float32").reshape(2, 3)
     found = []
     for w, own in ((make(data, device, requires_grad=True), lambda y: y),

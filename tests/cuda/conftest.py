@@ -24,13 +24,13 @@ def why_not_compiling():
     """Why kernels cannot be compiled to machine code here; empty where they can."""
     if SIMULATED:
         return "the simulator compiles nothing"
-    for module, package in (("nvidia.cu13", "nvidia-nvvm and nvidia-nvjitlink"), ("cuda.core", "cuda-core")):
+    for module, package in (("nvidia.cu13", "nvidia-nvvm and nvidia-nvjitlink are"), ("cuda.core", "cuda-core is")):
         try:
             found = importlib.util.find_spec(module)
         except ModuleNotFoundError:
             found = None
         if found is None:
-            return f"{package} is not installed (the extra test-cuda brings it)"
+            return f"{package} not installed (the extra test-cuda brings it)"
     return ""
 
 

@@ -51,7 +51,7 @@ def test_activation_has_its_gradient(module):
 
 
 def test_functions_equal_torch():
-    torch = pytest.importorskip("torch", reason="torch is in the dev extra only")
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
     for name, options in [("relu", {}), ("sigmoid", {}), ("tanh", {}), ("gelu", {}), ("gelu", dict(approximate="tanh")),
                           ("softplus", {}), ("softplus", dict(beta=0.5, threshold=3)), ("softmax", dict(dim=0)),
                           ("log_softmax", dict(dim=-1))]:

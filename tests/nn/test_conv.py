@@ -49,7 +49,7 @@ def test_conv2d_has_the_gradient_of_its_parameters(options):
 
 @pytest.mark.parametrize("options", GEOMETRIES, ids=str)
 def test_conv2d_equals_torch_with_gradients(options):
-    torch = pytest.importorskip("torch", reason="torch is in the dev extra only")
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
     theirs = torch.nn.Conv2d(4, 6, 3, **options).double()
     ours = nn.Conv2d(4, 6, 3, **options, dtype="float64")
     ours.load_state_dict({key: value.numpy() for key, value in theirs.state_dict().items()})

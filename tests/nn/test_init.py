@@ -65,7 +65,7 @@ def test_seed_governs_initialisers_without_generator():
 @pytest.mark.parametrize(("name", "param"), [("linear", None), ("conv2d", None), ("sigmoid", None), ("tanh", None),
                                              ("relu", None), ("selu", None), ("leaky_relu", None), ("leaky_relu", 0.2)])
 def test_gain_equals_torch(name, param):
-    torch = pytest.importorskip("torch", reason="torch is in the dev extra only")
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
     assert init.calculate_gain(name, param) == pytest.approx(torch.nn.init.calculate_gain(name, param))
 
 

@@ -17,6 +17,12 @@ def device(request):
     return request.param
 
 
+@pytest.fixture
+def has_float64(device):
+    """Can the device hold float64? Apple's GPUs cannot."""
+    return device != "mlx" or not backend.table("mlx").module.runtime.ON_GPU
+
+
 def pytest_collection_modifyitems(items):
     """Simulator tests are skipped where Numba was started without it."""
     skip = pytest.mark.skip(reason="needs NUMBA_ENABLE_CUDASIM=1, chosen before Numba is imported")

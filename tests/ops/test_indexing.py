@@ -217,7 +217,7 @@ def test_gradients_match_finite_differences(name: str) -> None:
 
 
 def test_second_derivative_through_indices_matches_torch() -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
     data, found = np.linspace(0.3, 1.5, 9).reshape(3, 3), []
     for library, w in ((lnb, lnb.tensor(data, requires_grad=True)), (torch, torch.tensor(data, requires_grad=True))):
         x = w * w

@@ -29,7 +29,7 @@ def walk(kind, steps, **options):
 
 def torch_walk(name, steps, **options):
     """Where torch's optimizer of that name ends."""
-    torch = pytest.importorskip("torch", reason="torch is in the dev extra only")
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
     p = torch.tensor(START, requires_grad=True)
     optimizer = getattr(torch.optim, name)([p], **options)
     for _ in range(steps):
