@@ -9,7 +9,8 @@ TEXT = r": the sequence holds a tensor of shape \(.*\) that requires grad.*lnb\.
 
 
 @pytest.mark.parametrize("call", [
-    lambda x: lnb.add(lnb.ones((2, 2)), [x, x]), lambda x: lnb.ones(2) - [1.0, x[0]], lambda x: lnb.ones(2) * (x[0], 1.0),
+    lambda x: lnb.add(lnb.ones((2, 2)), [x, x]), lambda x: lnb.ones(2) - [1.0, x[0]],
+    lambda x: lnb.ones(2) * (x[0], 1.0),
     lambda x: lnb.tensor([[1.0], [x[0]]]), lambda x: lnb.asarray([x, x]), lambda x: lnb.sum([x]),
     lambda x: lnb.concat([[x, x]]), lambda x: lnb.zeros(2).__setitem__(slice(None), [1.0, x[0]])],
     ids=["sum", "mixed", "tuple", "nested", "asarray", "function", "concat", "setitem"])

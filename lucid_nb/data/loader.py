@@ -7,7 +7,7 @@ import numpy as np
 
 from ..array import Tensor
 from ..creation import asarray
-from ..errors import ConfigError, DTypeError
+from ..errors import ConfigError, DTypeError, ShapeError
 from ..ops.movement import concat
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
@@ -65,8 +65,12 @@ def default_collate(samples: Sequence[Any]) -> Any:
     """
     first = samples[0]
     if isinstance(first, Mapping):
+        _check_alike("keys", [sorted(map(str, sample)) if isinstance(sample, Mapping) else type(sample).__name__
+                              for sample in samples])
         return {key: default_collate([sample[key] for sample in samples]) for key in first}
     if isinstance(first, tuple | list):
+        _check_alike("length", [len(sample) if isinstance(sample, tuple | list) else type(sample).__name__
+                                for sample in samples])
         parts = [default_collate(part) for part in zip(*samples, strict=True)]
         return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
     if isinstance(first, str | bytes):
@@ -74,5 +78,15 @@ def default_collate(samples: Sequence[Any]) -> Any:
     if isinstance(first, Tensor):
         return concat([sample.reshape(1, *sample.shape) for sample in samples])
     if isinstance(first, np.ndarray | np.generic | bool | int | float | complex):
-        return asarray(np.stack([np.asarray(sample) for sample in samples]))
+        arrays = [np.asarray(sample) for sample in samples]
+        _check_alike("shape", [array.shape for array in arrays])
+        return asarray(np.stack(arrays))
     raise DTypeError(f"default_collate: samples hold {type(first).__name__}. Pass collate_fn to DataLoader.")
+
+
+def _check_alike(what: str, found: list[Any]) -> None:
+    """Refuse samples that make no batch."""
+    for other in found:
+        if other != found[0]:
+            raise ShapeError(f"default_collate: samples of {what} {found[0]} and {other}. Make them alike, or pass "
+                             "collate_fn to DataLoader.")

@@ -7,6 +7,7 @@ from ..array import Tensor
 from ..creation import empty
 from ..errors import ConfigError
 from ..ops.window import Padding, Size, padding_pairs, per_axis
+from ..shapes import as_integer
 from . import functional as F
 from . import init
 from .module import Module
@@ -28,6 +29,9 @@ class Conv2d(Module):
                  padding: Padding = 0, dilation: Size = 1, groups: int = 1, bias: bool = True,
                  device: str | None = None, dtype: Any = "float32") -> None:
         super().__init__()
+        in_channels, out_channels, groups = (as_integer("Conv2d", name, size) for name, size in
+                                             (("in_channels", in_channels), ("out_channels", out_channels),
+                                              ("groups", groups)))
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise ConfigError(f"Conv2d: groups={groups} does not divide {in_channels} and {out_channels} channels. "
                               "Use a divisor of both.")

@@ -6,6 +6,7 @@ from typing import Any
 from ..array import Tensor
 from ..creation import empty
 from ..errors import ShapeError
+from ..shapes import as_integer
 from . import functional as F
 from . import init
 from .module import Module
@@ -54,6 +55,8 @@ class Linear(Module):
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: str | None = None,
                  dtype: Any = "float32") -> None:
         super().__init__()
+        in_features, out_features = (as_integer("Linear", name, size) for name, size in
+                                     (("in_features", in_features), ("out_features", out_features)))
         if in_features < 0 or out_features < 0:
             raise ShapeError(f"Linear: sizes {in_features} and {out_features}. Use sizes of 0 or more.")
         self.in_features, self.out_features = in_features, out_features

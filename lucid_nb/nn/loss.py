@@ -5,6 +5,7 @@ from typing import Any
 from ..array import Tensor
 from ..errors import ConfigError
 from . import functional as F
+from .functional.loss import check_smoothing
 from .module import Module
 from .parameter import Buffer
 
@@ -22,8 +23,7 @@ class CrossEntropyLoss(Module):
         super().__init__()
         if reduction not in F.REDUCTIONS:
             raise ConfigError(f"CrossEntropyLoss: reduction is {reduction!r}. Use 'mean', 'sum' or 'none'.")
-        if not 0 <= label_smoothing <= 1:
-            raise ConfigError(f"CrossEntropyLoss: label_smoothing is {label_smoothing}. Use a number from 0 to 1.")
+        check_smoothing("CrossEntropyLoss", label_smoothing)
         self.register_buffer("weight", None if weight is None else Buffer(weight))
         self.ignore_index, self.reduction, self.label_smoothing = ignore_index, reduction, label_smoothing
 

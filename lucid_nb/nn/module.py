@@ -235,7 +235,8 @@ class Module:
     def to(self, *targets: Any, device: str | None = None, dtype: Any = None) -> Self:
         """Move all parameters and buffers to a device, or cast the floating ones to a dtype, in place.
 
-        Optimizers and other holders of the parameters go on with the same objects.
+        Optimizers and other holders of the parameters go on with the same objects. DTypeError if the dtype is not
+        floating.
         """
         for target in targets:
             if isinstance(target, str) and target not in dtypes.NAMES:
@@ -277,8 +278,8 @@ class Module:
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> "LoadResult":
         """Write Tensors or NumPy arrays into the parameters and buffers, cast to their dtypes.
 
-        StateError if, with `strict`, keys are missing or unexpected; ShapeError if a shape differs. Nothing is written
-        then. Returns the missing and the unexpected keys.
+        StateError if, with `strict`, keys are missing or unexpected; ShapeError if a shape differs; DTypeError if an
+        imaginary part would be lost. Nothing is written then. Returns the missing and the unexpected keys.
         """
         return LoadResult(*state.load(self, state_dict, strict))
 

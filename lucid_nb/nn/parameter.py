@@ -4,13 +4,15 @@ from typing import Any
 
 from ..array import Leaf, Tensor
 from ..creation import tensor
+from ..dtypes import is_inexact
+from ..errors import DTypeError
 from ..register import TENSORS
 
 
 class Parameter(Tensor):
     """A tensor that is trained: a leaf that requires grad, with its own copy of the data.
 
-    Arrays keep their dtype; Python numbers become float32.
+    Arrays keep their dtype; Python numbers become float32. DTypeError if that dtype has no gradient.
 
     >>> lnb.nn.Parameter([1.0, 2.0])
     Parameter([1., 2.], dtype=float32, requires_grad=True)
@@ -20,6 +22,8 @@ class Parameter(Tensor):
 
     def __init__(self, data: Any, dtype: Any = None, device: str | None = None, requires_grad: bool = True) -> None:
         source = own(data, dtype, device)
+        if requires_grad and not is_inexact(source.dtype):
+            raise DTypeError(f"Parameter: {source.dtype} has no gradient. Use a float dtype, or requires_grad=False.")
         super().__init__(source.raw, Leaf() if requires_grad else None)
 
     def __reduce__(self) -> tuple:

@@ -38,8 +38,8 @@ class Adam(Optimizer):
     def check(self, group: Group) -> None:
         """Refuse settings that are out of range."""
         for name in ("lr", "eps", "weight_decay"):
-            self.refuse(group, name, group[name] >= 0, "a number of 0 or more")
-        self.refuse(group, "betas", len(group["betas"]) == 2 and all(0 <= beta < 1 for beta in group["betas"]),
+            self.refuse(group, name, lambda value: value >= 0, "a number of 0 or more")
+        self.refuse(group, "betas", lambda betas: len(betas) == 2 and all(0 <= beta < 1 for beta in betas),
                     "two numbers of 0 or more, below 1")
 
     def update(self, param: Tensor, gradient: Tensor, state: dict[str, Any], group: Group) -> Tensor:

@@ -1,13 +1,13 @@
 """Optimizer: parameter groups, per-parameter state, and the walk over both."""
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import backend
 from ..array import Tensor
 from ..creation import asarray
-from ..errors import ConfigError, GradError, ShapeError
+from ..errors import ConfigError, GradError, ShapeError, StateError
 from ..tape import grad_mode
 
 Group = dict[str, Any]
@@ -24,18 +24,23 @@ class Optimizer:
         self.state: dict[Tensor, dict[str, Any]] = {}
         if isinstance(params, Tensor):
             raise ConfigError(f"{type(self).__name__}: params is one tensor. Pass a list of them.")
-        groups = list(params)
+        groups = list_of(type(self).__name__, params)
         if not groups:
             raise ConfigError(f"{type(self).__name__}: no parameters. Pass model.parameters() of a model that has any.")
-        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+        for group in groups if any(isinstance(group, dict) for group in groups) else [{"params": groups}]:
             self.add_param_group(group)
 
     def add_param_group(self, param_group: Group) -> None:
         """Add parameters with their own settings; the defaults fill in what is missing."""
+        name = type(self).__name__
+        if not isinstance(param_group, dict) or "params" not in param_group:
+            found = f"has the keys {list(param_group)}" if isinstance(param_group, dict) else \
+                f"is a {type(param_group).__name__}"
+            raise ConfigError(f"{name}: a group {found}. Pass dicts with 'params', or parameters only.")
         group = {**self.defaults, **param_group}
         params = group["params"]
-        params = [params] if isinstance(params, Tensor) else list(params)
-        group["params"] = [param[1] if isinstance(param, tuple) else param for param in params]
+        params = [params] if isinstance(params, Tensor) else list_of(name, params)
+        group["params"] = [param[1] if isinstance(param, tuple) and len(param) == 2 else param for param in params]
         known = {id(param) for other in self.param_groups for param in other["params"]}
         for param in group["params"]:
             self._check_param(param, known)
@@ -55,9 +60,13 @@ class Optimizer:
     def check(self, group: Group) -> None:
         """Refuse settings that are out of range."""
 
-    def refuse(self, group: Group, name: str, allowed: bool, words: str) -> None:
-        """ConfigError unless the setting is allowed."""
-        if not allowed:
+    def refuse(self, group: Group, name: str, allowed: Callable[[Any], Any], words: str) -> None:
+        """ConfigError unless the setting is allowed; one that cannot even be tested, such as a text, is not."""
+        try:
+            is_allowed = bool(allowed(group[name]))
+        except (TypeError, ValueError):
+            is_allowed = False
+        if not is_allowed:
             raise ConfigError(f"{type(self).__name__}: {name} is {group[name]!r}. Use {words}.")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -97,16 +106,22 @@ class Optimizer:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over settings and state; arrays are cast to their parameter's dtype and copied to its device."""
+        if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= state_dict.keys():
+            found = list(state_dict) if isinstance(state_dict, Mapping) else type(state_dict).__name__
+            raise StateError(f"load_state_dict: the state is {found}. Pass what state_dict() gave.")
         saved = state_dict["param_groups"]
         sizes, own = [len(group["params"]) for group in saved], [len(group["params"]) for group in self.param_groups]
         if sizes != own:
             raise ShapeError(f"load_state_dict: groups of {sizes} parameters for an optimizer with {own}. "
                              "Load into an optimizer of the same parameters.")
-        for group, other in zip(self.param_groups, saved):
-            group.update({key: copy.deepcopy(value) for key, value in other.items() if key != "params"})
+        settings = [{key: copy.deepcopy(value) for key, value in other.items() if key != "params"} for other in saved]
+        for group, given in zip(self.param_groups, settings):
+            self.check({**group, **given})
         params = self._all()
         self.state = {params[int(number)]: {key: take_over(value, params[int(number)]) for key, value in state.items()}
                       for number, state in state_dict["state"].items()}
+        for group, given in zip(self.param_groups, settings):
+            group.update(given)
 
     def _all(self) -> list[Tensor]:
         """The parameters of all groups."""
@@ -116,6 +131,14 @@ class Optimizer:
         lines = [f"  group {number}: " + ", ".join(f"{key}={value}" for key, value in group.items() if key != "params")
                  for number, group in enumerate(self.param_groups)]
         return f"{type(self).__name__}(\n" + "\n".join(lines) + "\n)"
+
+
+def list_of(op: str, params: Any) -> list[Any]:
+    """The parameters, or groups, of an iterable."""
+    try:
+        return list(params)
+    except TypeError:
+        raise ConfigError(f"{op}: params is a {type(params).__name__}. Pass a list of tensors.") from None
 
 
 def take_over(value: Any, param: Tensor) -> Any:

@@ -34,8 +34,10 @@ class SGD(Optimizer):
     def check(self, group: Group) -> None:
         """Refuse settings that are out of range."""
         for name in ("lr", "momentum", "weight_decay"):
-            self.refuse(group, name, group[name] >= 0, "a number of 0 or more")
-        self.refuse(group, "nesterov", not group["nesterov"] or (group["momentum"] > 0 and group["dampening"] == 0),
+            self.refuse(group, name, lambda value: value >= 0, "a number of 0 or more")
+        self.refuse(group, "dampening", lambda value: value == value + 0, "a number")
+        self.refuse(group, "nesterov",
+                    lambda value: not value or (group["momentum"] > 0 and group["dampening"] == 0),
                     "it with momentum above 0 and dampening 0")
 
     def update(self, param: Tensor, gradient: Tensor, state: dict[str, Any], group: Group) -> Tensor:

@@ -85,3 +85,11 @@ def test_default_collate_keeps_containers_and_stacks_leaves():
 def test_default_collate_refuses_what_it_does_not_know():
     with pytest.raises(lnb.DTypeError, match="collate_fn"):
         default_collate([object()])
+
+
+@pytest.mark.parametrize("samples, text", [
+    ([{"x": 1}, {"y": 1}], r"samples of keys \['x'\] and \['y'\]"), ([{"x": 1}, 3], r"keys \['x'\] and int"),
+    ([(1, 2), (1,)], "samples of length 2 and 1"), ([np.ones(2), np.ones(3)], r"samples of shape \(2,\) and \(3,\)")])
+def test_default_collate_refuses_unlike_samples(samples, text):
+    with pytest.raises(lnb.ShapeError, match=text):
+        next(iter(lnb.data.DataLoader(samples, batch_size=2)))

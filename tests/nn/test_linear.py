@@ -72,3 +72,11 @@ def test_flatten_of_one_value_and_bad_axes():
 def test_identity_ignores_its_arguments():
     x = lnb.tensor([1.0])
     assert nn.Identity(54, unused=True)(x) is x
+
+
+@pytest.mark.parametrize("sizes", [("3", 2), (3, 2.0), (None, 2)])
+def test_linear_takes_integer_sizes_only(sizes):
+    with pytest.raises(lnb.ShapeError, match=r"Linear: \w+ .* is not an integer"):
+        nn.Linear(*sizes)
+    with pytest.raises(lnb.ShapeError, match=r"Conv2d: \w+ .* is not an integer"):
+        nn.Conv2d(*sizes, 3)

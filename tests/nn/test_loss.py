@@ -39,7 +39,7 @@ def test_cross_entropy_follows_its_definition(options, target):
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 def test_cross_entropy_equals_torch_with_gradient(target, options, reduction):
-    torch = pytest.importorskip("torch", reason="torch is in the dev extra only")
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
     ours, theirs = lnb.tensor(LOGITS, requires_grad=True), torch.tensor(LOGITS, requires_grad=True)
     loss = nn.CrossEntropyLoss(reduction=reduction, **options)(ours, target)
     options = {key: torch.tensor(value) if key == "weight" else value for key, value in options.items()}
@@ -81,3 +81,11 @@ def test_cross_entropy_refuses_bad_arguments():
     for options in (dict(reduction="average"), dict(label_smoothing=2)):
         with pytest.raises(lnb.ConfigError):
             nn.CrossEntropyLoss(**options)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5, float("nan"), "0.1"])
+def test_label_smoothing_outside_of_zero_to_one_is_refused(share):
+    with pytest.raises(lnb.ConfigError, match=r"cross_entropy: label_smoothing is .*\. Use a number from 0 to 1"):
+        F.cross_entropy(LOGITS, CLASSES, label_smoothing=share)
+    with pytest.raises(lnb.ConfigError, match="CrossEntropyLoss: label_smoothing is"):
+        nn.CrossEntropyLoss(label_smoothing=share)

@@ -170,7 +170,7 @@ def test_module_repr_is_a_tree():
 
 
 def test_module_matches_torch_in_keys_and_values():
-    torch = pytest.importorskip("torch", reason="torch is in the dev extra only")
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
     ours = nn.Sequential(nn.Linear(3, 5), nn.GELU(), nn.Sequential(nn.Linear(5, 2)))
     theirs = torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.GELU(), torch.nn.Sequential(torch.nn.Linear(5, 2)))
     assert list(ours.state_dict()) == list(theirs.state_dict())
@@ -208,3 +208,58 @@ def test_parameter_takes_part_in_every_kind_of_call():
         assert type(result) is lnb.Tensor and result.requires_grad
     (p * p).sum().backward()
     assert p.grad.tolist() == [2, 4, 6] and p.is_leaf
+
+
+@pytest.mark.parametrize("change, error, text", [
+    ({"first.bias": np.ones(4, complex)}, lnb.DTypeError, r"first\.bias is complex128, not float32"),
+    ({"first.bias": np.array(list("abcd"))}, lnb.DTypeError, "asarray: <U1 data"),
+    (None, lnb.errors.StateError, r"load_state_dict: the state is a NoneType\. Pass what state_dict\(\) gave")],
+    ids=["complex", "text", "None"])
+def test_module_load_that_cannot_be_cast_changes_nothing(change, error, text):
+    net = Net()
+    before = {key: value.numpy().copy() for key, value in net.state_dict().items()}
+    with pytest.raises(error, match=text):
+        net.load_state_dict(change and {**Net().state_dict(), **change})
+    assert all(np.array_equal(value.numpy(), before[key]) for key, value in net.state_dict().items())
+
+
+def test_module_load_of_what_cannot_be_written_changes_nothing():
+    net = Net()
+    net.mean = lnb.broadcast_to(lnb.zeros(1, dtype="float32"), (4,))
+    before = net.first.weight.detach().numpy().copy()
+    with pytest.raises(lnb.ShapeError, match="load_state_dict of mean: the memory is read-only"):
+        net.load_state_dict(Net().state_dict())
+    assert np.array_equal(net.first.weight.detach().numpy(), before)
+
+
+def test_module_load_of_its_own_memory_under_other_keys():
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    first, second = (net[i].weight.detach().numpy().copy() for i in (0, 1))
+    state = net.state_dict()
+    net.load_state_dict({**state, "0.weight": state["1.weight"], "1.weight": state["0.weight"]})
+    assert np.array_equal(net[0].weight.detach().numpy(), second)
+    assert np.array_equal(net[1].weight.detach().numpy(), first)
+
+
+@pytest.mark.parametrize("dtype", [lnb.int32, "int64", bool])
+def test_module_to_a_dtype_without_gradient_is_refused(dtype):
+    net = Net()
+    before = net.first.weight.detach().numpy().copy()
+    with pytest.raises(lnb.DTypeError, match=r"Module\.to: \w+ cannot be trained\. Use a float dtype"):
+        net.to(dtype=dtype)
+    assert np.array_equal(net.first.weight.detach().numpy(), before) and net.first.weight.dtype == np.float32
+
+
+def test_module_to_that_is_refused_moves_nothing():
+    net = Net()
+    net.register_buffer("phase", np.ones(2, complex))
+    with pytest.raises(lnb.DTypeError, match="loses the imaginary part"):
+        net.to("float64")
+    assert net.first.weight.dtype == np.float32
+
+
+@pytest.mark.parametrize("data", [np.array([1, 2]), np.array([True]), lnb.arange(2)])
+def test_parameter_of_integers_is_refused(data):
+    with pytest.raises(lnb.DTypeError, match=r"Parameter: \w+ has no gradient"):
+        nn.Parameter(data)
+    assert nn.Parameter(data, requires_grad=False).dtype == data.dtype

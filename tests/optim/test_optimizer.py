@@ -118,3 +118,30 @@ def test_optimizer_without_update_says_so():
         pass
     with pytest.raises(NotImplementedError, match="update is missing"):
         Idle([parameter()], {}).step()
+
+
+@pytest.mark.parametrize("make, text", [
+    (lambda p: SGD([p], lr="a"), "SGD: lr is 'a'"), (lambda p: SGD([p], momentum=None), "SGD: momentum is None"),
+    (lambda p: SGD([p], dampening="a"), "SGD: dampening is 'a'"), (lambda p: SGD([p], lr=float("nan")), "lr is nan"),
+    (lambda p: SGD([p], lr=np.ones(2)), "SGD: lr is array"), (lambda p: Adam([p], betas=0.9), "Adam: betas is 0.9"),
+    (lambda p: Adam([p], betas=("a", 0.9)), "Adam: betas is"), (lambda p: Adam([p], eps="a"), "Adam: eps is 'a'"),
+    (lambda p: SGD(None), "SGD: params is a NoneType"),
+    (lambda p: SGD([{"lr": 1}]), r"SGD: a group has the keys \['lr'\]"),
+    (lambda p: SGD([{"params": 3}]), "SGD: params is a int"),
+    (lambda p: SGD([{"params": [p]}, p]), "SGD: a group is a"),
+    (lambda p: SGD([p, {"params": []}]), "SGD: a group is a Parameter"),
+    (lambda p: SGD([()]), "a parameter is a tuple")])
+def test_optimizer_refuses_bad_settings_and_groups(make, text):
+    with pytest.raises(lnb.ConfigError, match=text):
+        make(parameter())
+
+
+def test_load_state_dict_refuses_what_is_no_state_and_changes_nothing():
+    optimizer = SGD([parameter()], lr=0.5)
+    saved = optimizer.state_dict()
+    for state in (None, {}, {"state": {}}):
+        with pytest.raises(lnb.errors.StateError, match=r"load_state_dict: the state is"):
+            optimizer.load_state_dict(state)
+    with pytest.raises(lnb.ConfigError, match="SGD: lr is 'a'"):
+        optimizer.load_state_dict({**saved, "param_groups": [{**saved["param_groups"][0], "lr": "a", "momentum": 0.9}]})
+    assert optimizer.param_groups[0]["lr"] == 0.5 and optimizer.param_groups[0]["momentum"] == 0.0

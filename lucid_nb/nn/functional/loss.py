@@ -30,6 +30,7 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, ignore_index: int
     """
     if reduction not in REDUCTIONS:
         raise ConfigError(f"cross_entropy: reduction is {reduction!r}. Use 'mean', 'sum' or 'none'.")
+    check_smoothing("cross_entropy", label_smoothing)
     logits, goal = asarray(input), asarray(target)
     if weight is not None:
         weight = class_weight(logits, weight)
@@ -38,6 +39,12 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, ignore_index: int
     if weight is None and not label_smoothing:
         return loss.cross_entropy(logits, goal, ignore_index=ignore_index, reduction=reduction)
     return with_classes(logits, goal, weight, ignore_index, reduction, label_smoothing)
+
+
+def check_smoothing(op: str, label_smoothing: Any) -> None:
+    """Refuse a share of the probability that is none."""
+    if not isinstance(label_smoothing, int | float | np.number) or not 0 <= label_smoothing <= 1:
+        raise ConfigError(f"{op}: label_smoothing is {label_smoothing!r}. Use a number from 0 to 1.")
 
 
 def class_axis(logits: Tensor) -> int:
