@@ -171,7 +171,7 @@ def max(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: None=
 def maximum(x: Operand, y: Operand, /) -> Tensor:
     """The larger; NaN wins. Ties share the gradient evenly."""
 def mean(x: Any, /, axis: Axis=None, dtype: Any=None, *, keepdims: builtins.bool=False, out: None=None) -> Tensor:
-    """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN."""
+    """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN with a warning."""
 def min(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: None=None) -> Tensor:
     """The smallest element over axes; NaN wins. Equal elements share the gradient evenly."""
 def minimum(x: Operand, y: Operand, /) -> Tensor:
@@ -195,7 +195,7 @@ def pow(x: Any, y: Any, /) -> Tensor:
 def power(x: Any, y: Any, /) -> Tensor:
     """x to the power y, element by element. Integers stay integers, and wrap; a negative integer exponent is refused."""
 def reciprocal(x: Operand, /) -> Tensor:
-    """1 / x, in a float dtype."""
+    """1 / x, in a float dtype; of integers too, whose quotient NumPy cuts to 0 instead."""
 def relu(x: Operand, /) -> Tensor:
     """x where positive, otherwise 0; NaN stays NaN. Its derivative at 0 is 0."""
 def reshape(x: Any, /, *shape: Any, order: builtins.str='C', copy: builtins.bool | None=None) -> Tensor:

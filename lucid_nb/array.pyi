@@ -206,7 +206,7 @@ class Tensor:
     def maximum(self, y: Operand, /) -> Tensor:
         """The larger; NaN wins. Ties share the gradient evenly."""
     def mean(self, axis: Axis=None, dtype: Any=None, *, keepdims: bool=False, out: None=None) -> Tensor:
-        """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN."""
+        """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN with a warning."""
     def min(self, axis: Axis=None, *, keepdims: bool=False, out: None=None) -> Tensor:
         """The smallest element over axes; NaN wins. Equal elements share the gradient evenly."""
     def minimum(self, y: Operand, /) -> Tensor:
@@ -228,7 +228,7 @@ class Tensor:
     def power(self, y: Any, /) -> Tensor:
         """x to the power y, element by element. Integers stay integers, and wrap; a negative integer exponent is refused."""
     def reciprocal(self) -> Tensor:
-        """1 / x, in a float dtype."""
+        """1 / x, in a float dtype; of integers too, whose quotient NumPy cuts to 0 instead."""
     def relu(self) -> Tensor:
         """x where positive, otherwise 0; NaN stays NaN. Its derivative at 0 is 0."""
     def reshape(self, *shape: Any, order: str='C', copy: bool | None=None) -> Tensor:

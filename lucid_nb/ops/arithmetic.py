@@ -54,9 +54,9 @@ def square(m: Vocabulary, x: Expr) -> Formula:
     return x * x
 
 
-@unary(kind="ratio", oracle="1 / x", complexes=True, samples=((0.3, 3),))
+@unary(kind="ratio", oracle="numpy.reciprocal(x)", complexes=True, samples=((0.3, 3),))
 def reciprocal(m: Vocabulary, x: Expr) -> Formula:
-    """1 / x, in a float dtype."""
+    """1 / x, in a float dtype; of integers too, whose quotient NumPy cuts to 0 instead."""
     return 1 / x
 
 

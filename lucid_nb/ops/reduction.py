@@ -1,5 +1,6 @@
 """Reductions over axes: sum, mean, extremes and their places, logsumexp, any and all."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ def sum(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = Fal
 
 @public()
 def mean(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, out: None = None) -> Tensor:
-    """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN."""
+    """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN with a warning."""
     refuse_out("mean", out)
     x = as_tensor("mean", x)
     wanted = dtypes.as_dtype("mean", dtype) if dtype is not None else x.dtype
@@ -110,6 +111,8 @@ def mean(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = Fa
     count = 1
     for a in axes:
         count *= x.shape[a]
+    if count == 0:
+        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=2)
     total = sum(astype(x, compute, copy=False), axes, keepdims=keepdims)
     return astype(total / float(count), wanted, copy=False)
 

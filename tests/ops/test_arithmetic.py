@@ -131,3 +131,21 @@ def test_out_of_place_results_are_fresh_memory():
     x = lnb.ones(3)
     for f in (lambda x: x + 0, lambda x: x * 1, lambda x: lnb.maximum(x, 0), lnb.relu, abs):
         assert not np.shares_memory(f(x).numpy(), x.numpy())
+
+
+@pytest.mark.parametrize("call", [lnb.reciprocal, lambda x: x ** -1, np.reciprocal], ids=["function", "power", "numpy"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_reciprocal_of_zero_warns_as_numpys(call, dtype):
+    x = np.array([0.0, 2.0], dtype)
+    with pytest.warns(RuntimeWarning, match="divide by zero encountered in reciprocal"):
+        wanted = np.reciprocal(x)
+    with pytest.warns(RuntimeWarning, match="divide by zero encountered in reciprocal"):
+        found = call(lnb.asarray(x))
+    np.testing.assert_array_equal(found.numpy(), wanted)
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        call(lnb.asarray(x))
+
+
+def test_reciprocal_of_integers_is_a_fraction():
+    found = lnb.reciprocal(lnb.tensor([1, 2, -4]))
+    assert found.dtype == np.float64 and found.tolist() == (1 / np.array([1, 2, -4])).tolist()

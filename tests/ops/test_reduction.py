@@ -176,3 +176,18 @@ def test_bad_arguments_are_refused_with_the_values(device):
         lnb.argmax(lnb.asarray(np.ones(2, "complex64"), device=device))
     with pytest.raises(errors.DTypeError, match="sum: <U1 data has no arithmetic"):
         lnb.sum(np.array(["a"]))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered")
+@pytest.mark.parametrize("shape, axis", [((0,), None), ((0, 3), 0), ((0, 0), 1)])
+def test_mean_of_nothing_warns_as_numpys(shape, axis, device):
+    with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+        wanted = np.zeros(shape, "float32").mean(axis)
+    with pytest.warns(RuntimeWarning, match="Mean of empty slice") as caught:
+        found = lnb.zeros(shape, dtype="float32", device=device).mean(axis)
+    assert any(warning.filename == __file__ for warning in caught)
+    np.testing.assert_array_equal(found.to_host(), wanted)
+
+
+def test_mean_without_rows_but_with_columns_is_silent(device):
+    assert lnb.zeros((0, 3), dtype="float32", device=device).mean(1).shape == (0,)
