@@ -10,7 +10,7 @@ DEMO ?= --out demo.png
 TEST_CACHE := $(CURDIR)/build/test-cache
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint stubs docs clean
+.PHONY: help demo test bench lint stubs docs clean same-python
 
 help:  ## print this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s%s\n", $$1, $$2 }'
@@ -24,6 +24,7 @@ test: $(VENV)/.installed-$(EXTRA)  ## run the whole test suite
 bench: $(VENV)/.installed-bench  ## time beside PyTorch (installs it: large), measure errors, write bench/results
 	$(RUN) bench/against_torch.py
 	$(RUN) bench/ulp.py
+	$(RUN) bench/reports.py
 
 lint: $(VENV)/.installed-lint  ## check style and types
 	$(RUN) -m ruff check .
@@ -39,12 +40,19 @@ clean:  ## remove .venv, caches and everything that was built
 	rm -rf $(VENV) build dist docs/_build demo.png .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info .coverage*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(RUN):
+# The mark comes last, so that an environment whose making was interrupted is made anew.
+$(VENV)/.made: | same-python
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else \
 		"lucid_nb needs Python 3.11 to 3.13; $(PYTHON) is %d.%d. Name another: make PYTHON=python3.12 ..." % v)'
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
 
-$(VENV)/.installed-%: setup.cfg pyproject.toml | $(RUN)
+# An interpreter that was named, and that .venv is not made of.
+same-python:
+	@test "$(origin PYTHON)" = file || test ! -e $(VENV)/.made || test "$$($(PYTHON) -V)" = "$$($(RUN) -V)" || \
+		{ echo "$(VENV) is $$($(RUN) -V), $(PYTHON) is $$($(PYTHON) -V). To change over: make clean"; exit 1; }
+
+$(VENV)/.installed-%: setup.cfg pyproject.toml $(VENV)/.made
 	@echo "Installing lucid_nb[$*] into $(VENV) (once; a few minutes on a slow line) ..."
 	$(RUN) -m pip install --disable-pip-version-check --editable ".[$*]"
 	@touch $@
