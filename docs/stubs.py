@@ -212,7 +212,7 @@ def namespace_lines() -> Iterator[str]:
     for node in ast.parse((PACKAGE / "__init__.py").read_text()).body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             yield from exported(node)
-        elif isinstance(node, ast.ClassDef):
+        elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             base = [ast.unparse(b) for b in node.bases]
             yield f"class {node.name}({', '.join(base)}):"
             yield "    def __init__(self) -> None: ..."

@@ -7,6 +7,7 @@ devices and subpackages load when they are first used.
 """
 
 import importlib
+import sys as _sys
 from types import ModuleType as _Module
 from typing import Any
 
@@ -98,6 +99,18 @@ def __getattr__(name: str) -> Any:
     if name == "CONV_VIEW_LIMIT_MB":
         return importlib.import_module(".config", __name__).conv_view_limit_mb
     raise AttributeError(f"module 'lucid_nb' has no attribute {name!r}")
+
+
+class _Package(_Module):
+    """The class of this module: what is read here but fixed before import cannot be assigned."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "CONV_VIEW_LIMIT_MB":
+            importlib.import_module(".config", __name__).conv_view_limit_mb = value       # which refuses it
+        super().__setattr__(name, value)
+
+
+_sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

@@ -201,6 +201,11 @@ class Config(ModuleType):
             raise UnknownSettingError(f"config: there is no setting {name!r}. There are {', '.join(SETTINGS)}.")
         super().__setattr__(name, checked(name, value, f"lucid_nb.config.{name}"))
 
+    def __delattr__(self, name: str) -> None:
+        if name in SETTINGS:
+            raise UnknownSettingError(f"config: {name} cannot be deleted. Assign a value to it.")
+        super().__delattr__(name)
+
     def __getattr__(self, name: str) -> Any:
         raise UnknownSettingError(f"config: there is no setting {name!r}. There are {', '.join(SETTINGS)}.")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import lucid_nb as lnb
 from lucid_nb import config
 from lucid_nb.errors import ConfigError
 
@@ -134,3 +135,18 @@ def test_without_a_home_there_is_no_cache_folder():
                "os.path.expanduser = no_home\n"
                "from lucid_nb import config; print(config.cache_dir)")
     assert run(program, HOME="", XDG_CACHE_HOME="").stdout.strip() == "None"
+
+
+def test_the_package_refuses_what_is_fixed_before_import():
+    before = lnb.CONV_VIEW_LIMIT_MB
+    with pytest.raises(AttributeError, match=r"read-only here\. Set LUCID_NB_CONV_VIEW_LIMIT_MB before import"):
+        lnb.CONV_VIEW_LIMIT_MB = 5
+    assert before == lnb.CONV_VIEW_LIMIT_MB and lnb.config is config
+    program = "import lucid_nb as lnb\nlnb.mine = 3\nprint(lnb.mine, lnb.config.fusion)"
+    assert run(program).stdout.split() == ["3", "True"]
+
+
+def test_settings_cannot_be_deleted():
+    with pytest.raises(AttributeError, match=r"config: num_threads cannot be deleted\. Assign a value"):
+        del lnb.config.num_threads
+    assert config.num_threads >= 1
