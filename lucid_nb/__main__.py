@@ -1,25 +1,26 @@
 """The command line: python -m lucid_nb (or lucid-nb) info | demo | cache."""
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Sequence
 
 from . import __version__
-from .commands import cache, demo, info
 from .errors import LucidError
 
-COMMANDS = {"info": info, "demo": demo, "cache": cache}
+COMMANDS = ("info", "demo", "cache")
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+    """The parser of all commands. Loads them, and with them the settings, whose errors are then for `main` to tell."""
     top = argparse.ArgumentParser(
         prog="lucid-nb", description="Tensors with gradients, compiled by Numba.",
         epilog="Each command explains itself: lucid-nb demo --help")
     top.add_argument("--version", action="version", version=f"lucid_nb {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="info | demo | cache")
-    for name, module in COMMANDS.items():
+    for name in COMMANDS:
+        module = importlib.import_module(f".commands.{name}", __package__)
         summary, _, examples = module.HELP.partition("\n\n")
         command = commands.add_parser(name, help=summary, description=summary, epilog=examples,
                                       formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -30,27 +31,29 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status. What goes wrong is one line, without a traceback."""
-    args = parser().parse_args(arguments)
+    name = "lucid-nb"
     try:
+        args = parser().parse_args(arguments)
+        name = f"lucid-nb {args.command}"
         args.run(args)
         if sys.stdout is not None:
             sys.stdout.flush()
         return 0
     except LucidError as error:
-        return failed(args.command, str(error).removeprefix(f"{args.command}: "))
+        return failed(name, str(error).removeprefix(f"{name.split()[-1]}: "))
     except KeyboardInterrupt:
-        return failed(args.command, "stopped by the keyboard", 130)
+        return failed(name, "stopped by the keyboard", 130)
     except BrokenPipeError:                # the reader, such as head, has seen enough
         discard_output()
         return 0
     except OSError as error:
         discard_output()
-        return failed(args.command, str(error))
+        return failed(name, str(error))
 
 
-def failed(command: str, text: str, status: int = 1) -> int:
+def failed(name: str, text: str, status: int = 1) -> int:
     """Say why in one line; the exit status."""
-    print(f"lucid-nb {command}: {text}", file=sys.stderr)
+    print(f"{name}: {text}", file=sys.stderr)
     return status
 
 

@@ -144,3 +144,10 @@ def test_output_that_takes_nothing_is_no_traceback(output, status, lines):
 def test_seed_out_of_range_is_refused(seed):
     with pytest.raises(lnb.ConfigError, match=r"seed: the seed is .* Use an integer from 0"):
         lnb.random.seed(seed)
+
+
+def test_setting_that_is_wrong_is_one_line():
+    done = subprocess.run([sys.executable, "-m", "lucid_nb", "info"], capture_output=True, text=True, check=False,
+                          env=os.environ | {"LUCID_NB_NUM_THREADS": "abc"})
+    assert done.returncode == 1
+    assert re.fullmatch(r"lucid-nb: config: LUCID_NB_NUM_THREADS is 'abc'\. .*\n", done.stderr)
