@@ -17,6 +17,7 @@ from . import backend, dtypes, expr, program, shapes, tape
 from .dtypes import Key
 from .errors import DTypeError, ShapeError
 
+UINT64 = np.dtype(np.uint64)
 RESULT = -1                     # in `keeps`: the primitive's result instead of an input
 registry: dict[str, "Elementwise | Primitive"] = {}
 
@@ -143,9 +144,11 @@ class Elementwise:
         return found
 
     def _compile(self, table: backend.Table, given: tuple[np.dtype, ...]) -> Compiled:
-        loop = self.rule.loop(self.name, self._values(given))
+        loop, outputs = self.rule.loop(self.name, self._values(given)), self.outputs
+        if self.is_comparison and loop.kind == "f" and all(dtype.kind in "iu" for dtype in given):
+            loop, outputs = UINT64, _compared_exactly(outputs, given)
         wanted = [dtypes.BOOL if self._is_condition(i) else loop for i, dtype in enumerate(given)]
-        typed = program.type_program(self.outputs, [dtype.name for dtype in wanted], table.NATIVE(), self.warns)
+        typed = program.type_program(outputs, [dtype.name for dtype in wanted], table.NATIVE(), self.warns)
         kernel = table.map(typed, self.name)
         if list(given) == wanted:
             return Compiled(getattr(kernel, "small", kernel), getattr(kernel, "large", kernel), self.arity)
@@ -258,6 +261,18 @@ def _conditions(outputs: Sequence[expr.Expr]) -> frozenset[int]:
     values |= {node.literal for node in outputs if node.op == "input"}
     tested = {node.args[0] for node in nodes if node.op == "where"}
     return frozenset(node.literal for node in tested if node.op == "input") - values
+
+
+def _compared_exactly(outputs: Sequence[expr.Expr], given: Sequence[np.dtype]) -> tuple[expr.Expr, ...]:
+    """A comparison of signed integers with uint64, on their 64 bits; NumPy, too, does not go through float64.
+
+    Where a signed number is negative its bits are above all that it can reach otherwise, and 0 compares with 1 instead.
+    """
+    signed = next(number for number, dtype in enumerate(given) if dtype.kind == "i")
+    is_negative = expr.read(signed) > 2 ** 63 - 1
+    inputs = map(expr.read, range(len(given)))
+    return expr.substitute(outputs, {x: expr.m.where(is_negative, int(number != signed), x)
+                                     for number, x in enumerate(inputs)})
 
 
 def _bounded(value: Any, dtype: np.dtype) -> Any:

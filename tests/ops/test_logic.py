@@ -48,3 +48,16 @@ def test_where_ignores_the_branch_that_was_not_taken(device):
     with np.errstate(all="ignore"):
         lnb.where(x > 0, lnb.log(x), x).sum().backward()
     assert x.grad.tolist() == [1, 0.5]
+
+
+@pytest.mark.parametrize("signed", ["int8", "int32", "int64"])
+@pytest.mark.parametrize("name", ["greater", "greater_equal", "less", "less_equal", "equal", "not_equal"])
+def test_signed_against_uint64_is_compared_exactly(name, signed, device):
+    bounds = np.iinfo(signed)
+    far = [2**53 + 1, 2**62 + 1] if signed == "int64" else []
+    ours = np.array([bounds.min, -1, 0, 1, bounds.max - 1, bounds.max, *far], signed)
+    theirs = np.array([0, 1, 2**53, 2**53 + 1, 2**62, 2**62 + 1, 2**63 - 1, 2**63, 2**64 - 1], "uint64")
+    x, y = lnb.asarray(ours[:, None], device=device), lnb.asarray(theirs, device=device)
+    function, oracle = getattr(lnb, name), getattr(np, name)
+    np.testing.assert_array_equal(function(x, y).to_host(), oracle(ours[:, None], theirs))
+    np.testing.assert_array_equal(function(y, x).to_host(), oracle(theirs, ours[:, None]))
