@@ -1,6 +1,8 @@
 """New tensors: of data, of a value, of numbers in a row."""
 
+import builtins
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,9 +10,11 @@ import numpy as np
 from . import backend, dtypes, shapes
 from .apply import as_array
 from .array import Tensor
-from .errors import DTypeError, ShapeError
+from .errors import DTypeError, LucidError, MemoryError, ShapeError
 from .ops.movement import as_tensor, astype, to
 from .register import public
+
+LARGE = 1 << 30          # bytes from which a device that fails may have failed for want of memory
 
 
 def _finish(raw: Any, requires_grad: bool) -> Tensor:
@@ -97,6 +101,20 @@ def _shape_and_dtype(op: str, arguments: tuple, dtype: Any) -> tuple[shapes.Shap
     return shapes.check_sizes(op, shapes.as_shape(op, shape)), dtype
 
 
+def _allocated(op: str, shape: shapes.Shape, dtype: np.dtype, make: Callable[[], Any]) -> Any:
+    """The new memory, or an error that says what was asked for: a device's own words name other sizes."""
+    try:
+        return make()
+    except LucidError:
+        raise
+    except (builtins.MemoryError, builtins.OverflowError, RuntimeError) as error:
+        size = math.prod(shape) * dtype.itemsize
+        if size < LARGE:                                     # then it is not for want of memory
+            raise
+        raise MemoryError(f"{op}: shape {shape} in {dtype} takes {size} bytes, more than can be had. "
+                          "Use smaller sizes.") from error
+
+
 def _float_dtype(op: str, dtype: Any, device: str) -> np.dtype:
     if dtype is not None:
         return dtypes.as_dtype(op, dtype)
@@ -115,7 +133,9 @@ def zeros(*sizes: Any, shape: Any = None, dtype: Any = None, device: Any = None,
     """
     extents, dtype = _shape_and_dtype("zeros", sizes if shape is None else (shape, *sizes), dtype)
     name = backend.resolve(device)
-    return _finish(backend.table(name).full(extents, 0, _float_dtype("zeros", dtype, name)), requires_grad)
+    wanted = _float_dtype("zeros", dtype, name)
+    raw = _allocated("zeros", extents, wanted, lambda: backend.table(name).full(extents, 0, wanted))
+    return _finish(raw, requires_grad)
 
 
 @public(method=False)
@@ -124,7 +144,9 @@ def ones(*sizes: Any, shape: Any = None, dtype: Any = None, device: Any = None,
     """Ones, called as `zeros` is."""
     extents, dtype = _shape_and_dtype("ones", sizes if shape is None else (shape, *sizes), dtype)
     name = backend.resolve(device)
-    return _finish(backend.table(name).full(extents, 1, _float_dtype("ones", dtype, name)), requires_grad)
+    wanted = _float_dtype("ones", dtype, name)
+    raw = _allocated("ones", extents, wanted, lambda: backend.table(name).full(extents, 1, wanted))
+    return _finish(raw, requires_grad)
 
 
 @public(method=False)
@@ -133,7 +155,9 @@ def empty(*sizes: Any, shape: Any = None, dtype: Any = None, device: Any = None,
     """A tensor whose content is whatever its memory holds; called as `zeros` is."""
     extents, dtype = _shape_and_dtype("empty", sizes if shape is None else (shape, *sizes), dtype)
     name = backend.resolve(device)
-    return _finish(backend.table(name).empty(extents, _float_dtype("empty", dtype, name)), requires_grad)
+    wanted = _float_dtype("empty", dtype, name)
+    raw = _allocated("empty", extents, wanted, lambda: backend.table(name).empty(extents, wanted))
+    return _finish(raw, requires_grad)
 
 
 @public(method=False)
@@ -147,7 +171,9 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     value = value if dtype is None else astype(value, dtype, copy=False)
     if shapes.broadcast_shapes("full", value.shape, sizes) != sizes:
         raise ShapeError(f"full: a value of shape {value.shape} does not fill {sizes}. Reshape it.")
-    return _finish(backend.of(value.raw).copy(value.broadcast_to(sizes).raw), requires_grad)
+    table = backend.of(value.raw)
+    raw = _allocated("full", sizes, value.dtype, lambda: table.copy(value.broadcast_to(sizes).raw))
+    return _finish(raw, requires_grad)
 
 
 def _like(a: Any, dtype: Any, device: Any) -> tuple[np.dtype, str]:
@@ -210,4 +236,5 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, de
     if wanted.kind in "iu" and count:
         dtypes.as_weak_scalar("arange", start, wanted)
         dtypes.as_weak_scalar("arange", start + step * (count - 1), wanted)
-    return _finish(backend.table(name).iota(start, step, count, wanted), requires_grad)
+    raw = _allocated("arange", (count,), wanted, lambda: backend.table(name).iota(start, step, count, wanted))
+    return _finish(raw, requires_grad)

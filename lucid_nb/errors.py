@@ -52,6 +52,10 @@ class OverflowError(LucidError, builtins.OverflowError):
     """A Python number does not fit the dtype."""
 
 
+class MemoryError(LucidError, builtins.MemoryError):
+    """An array is larger than the memory that there is."""
+
+
 class LinAlgError(LucidError, np.linalg.LinAlgError):
     """A matrix has no such decomposition or inverse."""
 

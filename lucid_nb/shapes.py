@@ -10,6 +10,7 @@ from .errors import AxisError, IndexError, ShapeError
 
 Shape = tuple[int, ...]
 MOST_ELEMENTS = 2 ** 59        # more do not fit a 64-bit address space in any dtype
+MOST_AXES = 64                 # NumPy's limit, which holds on every device
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,15 @@ def inverse_permutation(axes: Shape) -> Shape:
     return tuple(sorted(range(len(axes)), key=axes.__getitem__))
 
 
+def check_ndim(op: str, ndim: int) -> None:
+    """Refuse more axes than an array may have."""
+    if ndim > MOST_AXES:
+        raise ShapeError(f"{op}: {ndim} axes, more than {MOST_AXES}. Merge some of them.")
+
+
 def check_sizes(op: str, shape: Shape) -> Shape:
-    """Refuse negative extents."""
+    """Refuse negative extents, and more axes or elements than an array may have."""
+    check_ndim(op, len(shape))
     if any(size < 0 for size in shape):
         raise ShapeError(f"{op}: negative size in shape {shape}. Sizes are 0 or more.")
     if prod(shape) > MOST_ELEMENTS:
@@ -119,6 +127,7 @@ def check_sizes(op: str, shape: Shape) -> Shape:
 
 def resolve_shape(op: str, shape: Shape, wanted: Shape) -> Shape:
     """The wanted shape with its -1 replaced by what the number of elements leaves."""
+    check_ndim(op, len(wanted))
     count, known = prod(shape), prod(size for size in wanted if size != -1)
     if any(size < -1 for size in wanted) or wanted.count(-1) > 1:
         raise ShapeError(f"{op}: shape {wanted} is not possible. At most one size may be -1, none less.")
@@ -153,6 +162,7 @@ def check_index(parts: tuple, shape: Shape) -> tuple:
         raise IndexError(f"index: {used} indices for shape {shape} with {len(shape)} axes. Leave some out.")
     if sum(part is Ellipsis for part in parts) > 1:
         raise IndexError(f"index: more than one ellipsis in {parts!r}. Keep one.")
+    check_ndim("index", len(shape) + sum(part is None for part in parts) - sum(isinstance(part, int) for part in parts))
     found: list = []
     axis = 0
     for part in parts:

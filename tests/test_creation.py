@@ -180,3 +180,33 @@ def test_to_moves_and_is_differentiable(device: str) -> None:
     assert y.device == device and y.to(device) is y and y.to(lnb.float16).dtype == np.float16
     (y * y).to("cpu").sum().backward()
     assert x.grad.tolist() == [4, 32] and x.grad.device == "cpu"
+
+
+TOO_LARGE = 10 ** 15 // 8
+
+
+@pytest.mark.parametrize("name, make", [
+    ("zeros", lambda: lnb.zeros(TOO_LARGE)), ("ones", lambda: lnb.ones((TOO_LARGE,))),
+    ("empty", lambda: lnb.empty(TOO_LARGE)), ("full", lambda: lnb.full(TOO_LARGE, 2.0)),
+    ("arange", lambda: lnb.arange(TOO_LARGE, dtype="float64")),
+    ("ones", lambda: lnb.ones_like(lnb.broadcast_to(lnb.ones(1), (TOO_LARGE,))))])
+def test_more_than_memory_is_refused_with_shape_and_bytes(name, make):
+    with pytest.raises(MemoryError, match=rf"{name}: shape \({TOO_LARGE},\) in float64 takes {8 * TOO_LARGE} bytes"):
+        make()
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: lnb.zeros((1,) * 65, device=x.device), lambda x: lnb.full((1,) * 65, 2.0, device=x.device),
+    lambda x: x.reshape((1,) * 65), lambda x: lnb.broadcast_to(x, (1,) * 65), lambda x: x[(None,) * 65],
+    lambda x: x[(0, *(None,) * 65)], lambda x: x[(None,) * 64 + ([0],)],
+    lambda x: x.__setitem__((None,) * 65, 1.0)])
+def test_more_axes_than_numpy_has_are_refused(call):
+    for device in ("cpu", "mlx"):
+        if device in lnb.devices():
+            with pytest.raises(lnb.ShapeError, match=r"\w+: 6[56] axes, more than 64\. Merge some of them"):
+                call(lnb.ones(1, dtype="float32", device=device))
+
+
+def test_as_many_axes_as_numpy_has_are_taken():
+    x = lnb.zeros((1,) * 64)
+    assert x.ndim == 64 and x.reshape(1)[(None,) * 63].shape == (1,) * 64 and x[(0, None)].ndim == 64

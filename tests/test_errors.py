@@ -235,7 +235,7 @@ def test_kinds_are_also_pythons_and_numpys() -> None:
                          (errors.AxisError, (np.exceptions.AxisError, ValueError)),
                          (errors.DeviceError, (RuntimeError,)), (errors.BackendError, (RuntimeError,)),
                          (errors.GradError, (RuntimeError,)), (errors.ConfigError, (ValueError,)),
-                         (errors.LinAlgError, (np.linalg.LinAlgError,))):
+                         (errors.MemoryError, (MemoryError,)), (errors.LinAlgError, (np.linalg.LinAlgError,))):
         error = kind("op: it is wrong. Do this.")
         assert isinstance(error, (LucidError, *others)) and all(isinstance(error, other) for other in others)
         assert str(error) == "op: it is wrong. Do this."

@@ -169,7 +169,9 @@ def take_apart(parts: tuple, shape: Shape) -> Advanced:
             axis += part is not None
             view_axis += 1
     adjacent = places == list(range(places[0], places[0] + len(places)))
-    return Advanced(tuple(slices), tuple(axes), _merged(arrays), axes[0] if adjacent else 0)
+    positions = _merged(arrays)
+    shapes.check_ndim("index", max(len(slices), len(slices) - len(axes) + positions.ndim))
+    return Advanced(tuple(slices), tuple(axes), positions, axes[0] if adjacent else 0)
 
 
 def _checked(positions: np.ndarray, axis: int, size: int) -> np.ndarray:
