@@ -129,8 +129,9 @@ def _c_function(function, arguments, exported, unpack, symbol, returned=None, in
     """Numba's own cfunc would wrap a kernel in code that reports exceptions: it needs the GIL and a dozen Python
     symbols. A kernel cannot raise, so this wrapper converts the arguments, calls, and drops the status."""
     from numba.core.compiler_lock import global_compiler_lock
+    contexts = _contexts()          # before the lock of the compiler, which the making of the contexts takes in its turn
     with global_compiler_lock:
-        result = _translated(function, arguments, returned or numba_type("void"))
+        result = _translated(function, arguments, returned or numba_type("void"), *contexts)
         library = result.library
         library.add_ir_module(_wrapper(result, exported, unpack, symbol, returned))
         # Not Numba's library.finalize: it would hand the module to Numba's engine, which emits it a second time.
@@ -142,15 +143,20 @@ def _c_function(function, arguments, exported, unpack, symbol, returned=None, in
         return module_object(module, symbol, interleaves=interleaves)
 
 
-def _translated(function, arguments, returned):
+def _contexts():
+    """Numba's typing and target contexts."""
+    from numba.core.registry import cpu_target
+    target = cpu_target.target_context
+    return cpu_target.typing_context, target
+
+
+def _translated(function, arguments, returned, typing, target):
     """Numba's compile result of a function: IR only, no wrappers, no machine code."""
     from numba.core.compiler import Flags, compile_extra
     from numba.core.cpu import FastMathOptions
-    from numba.core.registry import cpu_target
     flags = Flags()
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
     flags.error_model, flags.fastmath = "numpy", FastMathOptions({"contract"})
-    typing, target = cpu_target.typing_context, cpu_target.target_context
     typing.refresh()
     target.refresh()
     return compile_extra(typing, target, function, arguments, returned, flags, {})

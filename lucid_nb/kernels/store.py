@@ -291,10 +291,15 @@ _held: list = []
 
 
 def _locks() -> list:
-    """The locks of compiling, in the order in which compiling takes them: ours, Numba's, llvmlite's."""
+    """The locks of compiling, in the order in which compiling takes them: ours, those of Numba's contexts (which the
+    first njit of a process makes), that of Numba's compiler, llvmlite's."""
+    target = getattr(sys.modules.get("numba.core.registry"), "CPUTarget", None)
+    contexts = [vars(target).get(f"_toplevel_{kind}_context") for kind in ("target", "typing")] if target else []
     numba = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
     llvm = getattr(getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None), "_lock", None)
-    return [lock for lock in (_lock, getattr(numba, "_lock", None), getattr(llvm, "_lock", None)) if lock is not None]
+    inner = [getattr(context, name, None) for context in contexts for name in ("_lock", "lock")]
+    return [lock for lock in (_lock, *inner, getattr(numba, "_lock", None), getattr(llvm, "_lock", None))
+            if lock is not None]
 
 
 def _before_fork() -> None:
