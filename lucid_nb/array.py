@@ -203,7 +203,7 @@ class Tensor:
                 like = (before.shape, before.dtype) if type(before) is ndarray else (self.shape, self.dtype)
                 node = view_node(node, like, (step,))
             else:                                  # as if detached, also after later writes
-                node, root = None, Root(None, len(self.steps) + 1, (tuple(raw.shape), self.dtype))
+                node, root = None, Root(None, len(self.steps) + 1, (tuple(raw.shape), self.dtype), True)
         if self.is_value and type(step) is not Broadcast:
             return fresh(backend.of(raw).copy(raw), node)
         return view_of(storage, raw, (*self.steps, step), root, node)
@@ -261,6 +261,9 @@ class Tensor:
             raise ShapeError(f"{name}: a 0-d result is a value and cannot be written. Bind the name to the new value.")
         if self._is_read_only():
             raise ShapeError(f"{name}: the memory is read-only (broadcast, or imported so). Write into .copy().")
+        if modes.enabled and self.storage is not None and self.root.is_unrecorded:
+            raise GradError(f"{name}: the tensor is a view that was taken under no_grad, and the graph would not know of "
+                            "the write. Take the view again, or write under no_grad.")
         if modes.enabled and type(self.refresh().node) is Leaf:
             raise GradError(f"{name}: the tensor is a leaf that requires grad; writing would falsify its gradient. "
                             "Write under no_grad, or into a copy.")

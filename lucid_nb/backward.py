@@ -229,10 +229,9 @@ def _accumulate(leaf: Leaf, g: Any, create_graph: bool, owned: set[int]) -> None
         owned.add(id(g.raw))
     if leaf.watch is not None:
         g = show(leaf.watch, g)
-    if leaf.grad is not None:
-        leaf.grad = leaf.grad + g
-    else:
-        leaf.grad = copied(g) if create_graph or leaf.watch is not None else g
+    g = copied(g) if leaf.grad is None and (create_graph or leaf.watch is not None) else g
+    with tape.anywhere.lock:               # threads that share a leaf must not lose what another adds
+        leaf.grad = g if leaf.grad is None else leaf.grad + g
 
 
 Tensor.backward = backward  # type: ignore[method-assign]

@@ -49,13 +49,14 @@ class Storage:
 class Root:
     """The graph node of the whole content of a storage, or of the view that was detached from another root.
 
-    `depth`: how many of a tensor's steps lie before it; `like`: shape and dtype of that content.
+    `depth`: how many of a tensor's steps lie before it; `like`: shape and dtype of that content; `is_unrecorded`: of a
+    view that was taken under no_grad, of something in a graph.
     """
 
-    __slots__ = ("depth", "like", "node")
+    __slots__ = ("depth", "is_unrecorded", "like", "node")
 
-    def __init__(self, node: Any, depth: int, like: tuple) -> None:
-        self.node, self.depth, self.like = node, depth, like
+    def __init__(self, node: Any, depth: int, like: tuple, is_unrecorded: bool = False) -> None:
+        self.node, self.depth, self.like, self.is_unrecorded = node, depth, like, is_unrecorded
 
 
 def _unsaved_count() -> int:
@@ -180,11 +181,14 @@ def read(raw: Raw, steps: "tuple[Movement, ...]") -> Raw:
 
 def put(raw: Raw, steps: "tuple[Movement, ...]", value: Raw) -> Raw:
     """`raw` with the view at the end of `steps` replaced by `value`, out of place."""
-    if not steps:
-        table = backend.of(raw)
-        return table.copy(table.broadcast_to(value, tuple(raw.shape)))
-    first, rest = steps[0], steps[1:]
-    return first.write(raw, put(first.read(raw), rest, value))
+    views = [raw]
+    for step in steps:
+        views.append(step.read(views[-1]))
+    table, last = backend.of(raw), views.pop()
+    new = table.copy(table.broadcast_to(value, tuple(last.shape)))
+    for step, before in zip(reversed(steps), reversed(views)):
+        new = step.write(before, new)
+    return new
 
 
 def embed(shape: tuple[int, ...], steps: "tuple[Movement, ...]", g: Raw) -> Raw:

@@ -1,5 +1,7 @@
 """Backward: seeds, contributions, ownership of gradients, hooks."""
 
+import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -258,3 +260,21 @@ def test_retain_grad_keeps_accumulates_and_is_opt_in(device: str) -> None:
     t = lnb.tensor([1.0], requires_grad=True, keep_grad=True)
     t.sum().backward()
     assert t.grad.tolist() == [1]
+
+
+def test_threads_that_share_a_leaf_lose_nothing():
+    w, before = lnb.tensor([1.0, 2.0], requires_grad=True), sys.getswitchinterval()
+
+    def work():
+        for _ in range(50):
+            (w * 1.0).sum().backward()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert w.grad.tolist() == [200.0, 200.0]

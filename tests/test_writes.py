@@ -306,3 +306,27 @@ def test_own_content_written_detached_cuts_the_graph(device: str) -> None:
     x[1:] = x[1:].detach()
     x.sum().backward()
     assert values(w.grad) == [2, 0]
+
+
+@devices
+def test_view_taken_under_no_grad_is_written_there_only(device):
+    x = make([1.0, 2.0], device, requires_grad=True)
+    y = x * 1
+    with lnb.no_grad():
+        view = y[0:1]
+    with pytest.raises(GradError, match="taken under no_grad"):
+        view *= 3
+    with lnb.no_grad():
+        view *= 3
+    assert y.tolist() == [3.0, 2.0]
+
+
+@devices
+def test_write_after_a_thousand_movements_does_not_recurse(device):
+    x = make([[1.0, 2.0], [3.0, 4.0]], device, requires_grad=True)
+    y = x * 1
+    for _ in range(1200):
+        y = y.T
+    y[0] = 3.0
+    y.sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0], [1.0, 1.0]]

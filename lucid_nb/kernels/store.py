@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import logging  # noqa: F401  Hooks before a fork run in reverse: its lock must be taken after ours, as compiling does.
 import os
+import stat
 import struct
 import sys
 import tempfile
@@ -191,9 +192,11 @@ def _read(key: str) -> bytes:
     folder = path()
     if key in _memory or folder is None:
         return _memory[key]
-    with open(folder / (key + SUFFIX), "rb") as file:
-        if not _owned(os.fstat(file.fileno())):
-            raise StoreError("store: a stored kernel belongs to another user. It is compiled again.")
+    handle = os.open(folder / (key + SUFFIX), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as file:              # not blocking: a pipe of that name would never answer
+        status = os.fstat(handle)
+        if not (_owned(status) and stat.S_ISREG(status.st_mode)):
+            raise StoreError("store: a stored kernel is no file of this user. It is compiled again.")
         return file.read()
 
 
