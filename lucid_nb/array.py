@@ -262,7 +262,7 @@ class Tensor:
         if self._is_read_only():
             raise ShapeError(f"{name}: the memory is read-only (broadcast, or imported so). Write into .copy().")
         if modes.enabled and self.storage is not None and self.root.is_unrecorded:
-            raise GradError(f"{name}: the tensor is a view that was taken under no_grad, and the graph would not know of "
+            raise GradError(f"{name}: the tensor is a view taken under no_grad, and the graph would not know of "
                             "the write. Take the view again, or write under no_grad.")
         if modes.enabled and type(self.refresh().node) is Leaf:
             raise GradError(f"{name}: the tensor is a leaf that requires grad; writing would falsify its gradient. "

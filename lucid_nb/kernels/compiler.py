@@ -129,7 +129,7 @@ def _c_function(function, arguments, exported, unpack, symbol, returned=None, in
     """Numba's own cfunc would wrap a kernel in code that reports exceptions: it needs the GIL and a dozen Python
     symbols. A kernel cannot raise, so this wrapper converts the arguments, calls, and drops the status."""
     from numba.core.compiler_lock import global_compiler_lock
-    contexts = _contexts()          # before the lock of the compiler, which the making of the contexts takes in its turn
+    contexts = _contexts()          # before the lock of the compiler, which their making takes in its turn
     with global_compiler_lock:
         result = _translated(function, arguments, returned or numba_type("void"), *contexts)
         library = result.library
