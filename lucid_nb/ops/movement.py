@@ -75,8 +75,9 @@ def reshape(x: Any, /, *shape: Any, order: str = "C", copy: bool | None = None) 
     x = as_tensor("reshape", x)
     wanted = shapes.as_shape("reshape", shape[0] if len(shape) == 1 else shape)
     wanted = shapes.resolve_shape("reshape", x.shape, wanted)
-    if order not in ORDERS:
+    if str(order).upper() not in ORDERS:
         raise ShapeError(f"reshape: order {order!r} is unknown. Use one of {', '.join(ORDERS)}.")
+    order = order.upper()
     if order == "F" or (order == "A" and x.ndim > 1 and _is_only_f_contiguous(x)):
         return reshape(x.T, wanted[::-1], copy=copy).T
     if not copy and is_viewable(x.share(), x.raw, x.steps, wanted):

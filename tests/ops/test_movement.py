@@ -150,7 +150,7 @@ def test_bad_arguments_are_refused_alike_on_every_device(call, error, text, devi
         call(lnb.asarray(X, device=device))
 
 
-@pytest.mark.parametrize("order", ["C", "F", "A"])
+@pytest.mark.parametrize("order", ["C", "F", "A", "f", "a"])
 @pytest.mark.parametrize("array", [np.arange(6).reshape(2, 3), np.asfortranarray(np.arange(6).reshape(2, 3)),
                                    np.arange(24).reshape(2, 3, 4).transpose(1, 0, 2)[:, :, 0]],
                          ids=["C", "F", "neither"])
