@@ -7,7 +7,7 @@ A raw array is an `mlx.core.array`. Entries record; values are computed when the
 from collections.abc import Sequence
 from functools import cache
 from importlib import metadata
-from typing import Any
+from typing import Any, TypeAlias
 
 import mlx.core as mx
 import numpy as np
@@ -17,7 +17,7 @@ from ..shapes import Shape, Window
 from . import convolution, products, reductions, runtime, types, views, vocabulary
 from .runtime import entry
 
-Raw = mx.array
+Raw: TypeAlias = mx.array
 Axes = tuple[int, ...]
 
 DEVICE = "mlx"
