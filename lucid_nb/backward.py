@@ -10,7 +10,8 @@ from . import backend, tape
 from .apply import apply, as_operand
 from .array import Leaf, Tensor, fresh
 from .errors import DeviceError, GradError
-from .op import LARGE, registry
+from .op import registry
+from .shapes import LARGE
 from .storage import Broadcast, Movement, Permute, Version
 
 Params = Mapping[str, Any] | None

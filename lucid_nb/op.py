@@ -16,6 +16,7 @@ import numpy as np
 from . import backend, dtypes, expr, program, shapes, tape
 from .dtypes import Key
 from .errors import DTypeError, ShapeError
+from .shapes import LARGE
 
 UINT64 = np.dtype(np.uint64)
 RESULT = -1                     # in `keeps`: the primitive's result instead of an input
@@ -95,9 +96,6 @@ class Compiled:
     def __init__(self, kernel: Callable, large: Callable, arity: int) -> None:
         self.kernel, self.large = kernel, large     # on memory of any size; `large` is right and fast from LARGE on
         self.plans: list[Plan | None] = [None] * (1 << arity)     # by the bits of the inputs that want a gradient
-
-
-LARGE = 32768       # elements: from here on a call may split over threads and recycle memory
 
 
 class Elementwise:

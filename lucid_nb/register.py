@@ -12,7 +12,8 @@ from typing import Any
 from . import dtypes, expr
 from .apply import apply, recorded, recorded_one
 from .array import Tensor, fresh, modes, ndarray
-from .op import LARGE, Compiled, Elementwise, Facts, Rule, is_large, registry
+from .op import Compiled, Elementwise, Facts, Rule, is_large, registry
+from .shapes import LARGE
 from .tape import anywhere
 
 functions: dict[str, Callable] = {}                  # public name -> function

@@ -9,6 +9,7 @@ from typing import Any
 from .errors import AxisError, IndexError, ShapeError
 
 Shape = tuple[int, ...]
+LARGE = 32768        # elements from which recycled memory and threads pay
 MOST_ELEMENTS = 2 ** 59        # more do not fit a 64-bit address space in any dtype
 MOST_AXES = 64                 # NumPy's limit, which holds on every device
 

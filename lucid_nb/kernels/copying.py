@@ -6,7 +6,7 @@ import numpy as np
 
 from . import memory, store, threads
 
-TILE = 32                # as in loops/copying.py
+TILE = 32                # rows and columns of a tile: its lines of both sides stay in the first-level cache
 SMALL = 4096             # elements below which NumPy's copy is as fast
 TRANSPOSE = store.RangeKernel("lucid_nb.kernels.loops.copying:transpose", ("int64",) * 7)
 

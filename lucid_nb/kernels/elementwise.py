@@ -24,6 +24,7 @@ from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 from ..dtypes import BFLOAT16
 from ..printing import PRINTED, body_lines, literal_text, operand_names
 from ..program import Program
+from ..shapes import LARGE
 from . import builtin, memory, store, threads
 from .copying import coalesce, contiguous
 from .math import NEEDS_SLOW_PATH
@@ -31,10 +32,12 @@ from .math import NEEDS_SLOW_PATH
 MEMORY = {"float16": "uint16", "bfloat16": "uint16", "bool": "uint8"}     # how the kernel sees a dtype in memory
 LOADS = {"float16": "half_to_float({})", "bfloat16": "bfloat16_to_float({})", "bool": "{} != 0"}
 STORES = {"float16": "float_to_half({})", "bfloat16": "float_to_bfloat16({})", "bool": "uint8({})"}
-SILENT, EXACT, PLAIN, DIVIDES, UNDERFLOWS, POWER = range(6)               # as in loops/elementwise.py
+# Modes of warnings. EXACT: the CPU's own flags are right. Of the others, told from inputs and results: an infinity
+# from finite inputs is an overflow, or a division by zero (DIVIDES; POWER where the base is 0); a result below the
+# normal range is an underflow from UNDERFLOWS on.
+SILENT, EXACT, PLAIN, DIVIDES, UNDERFLOWS, POWER = range(6)
 EXACT_STEPS = frozenset("input literal add subtract multiply divide negative sqrt".split())
 MODES = {"log": DIVIDES, "log1p": DIVIDES, "exp": UNDERFLOWS, "power": POWER}
-LARGE = 32768        # elements from which recycled memory and threads pay
 GRAIN = 65536        # elements of one thread's smallest share
 ROWS = store.RangeKernel("lucid_nb.kernels.loops.elementwise:rows",
                          ("int64*", "int64*", "int64*", "int64", "int64*", "int64*", "int64", "int64*"))

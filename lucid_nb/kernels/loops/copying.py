@@ -3,9 +3,9 @@
 import numpy as np
 from numba import njit
 
+from ..copying import TILE
 from ..intrinsics import element
 
-TILE = 32        # rows and columns of a tile: its lines of both sides stay in the first-level cache
 scalar = njit(error_model="numpy")
 
 

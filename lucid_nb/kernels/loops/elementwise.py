@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
+from ..elementwise import DIVIDES, EXACT, POWER, UNDERFLOWS
 from ..intrinsics import (
     address_of,
     call_kernel,
@@ -22,10 +23,6 @@ from ..intrinsics import (
 
 BLOCK = 1024             # elements of a stack block, so that the blocks of a kernel stay in the first-level cache
 EXAMINED = 4096          # elements of a result that are examined together, while they are in the cache
-# Modes of warnings. EXACT: the CPU's own flags are right. Of the others, told from inputs and results: an infinity
-# from finite inputs is an overflow, or a division by zero (DIVIDES; POWER where the base is 0); a result below the
-# normal range is an underflow from UNDERFLOWS on.
-SILENT, EXACT, PLAIN, DIVIDES, UNDERFLOWS, POWER = range(6)
 INVALID_BIT, DIVIDE_BIT, OVERFLOW_BIT, UNDERFLOW_BIT = 1, 2, 4, 8
 ADDRESS, INPUTS, OPERANDS, MODE, FLOAT_SIZE, ITEM_SIZES = range(6)
 TOP_EXPONENT = np.int64(0x7FF0000000000000)
