@@ -12,7 +12,7 @@ from ..errors import DTypeError
 from ..expr import Expr, Vocabulary
 from ..op import registry
 from ..register import binary, install_operator, public, ternary, unary
-from .movement import refuse_out
+from .movement import deliver
 
 Formula = tuple[Expr, ...] | Expr
 
@@ -149,7 +149,7 @@ def clip_between(m: Vocabulary, x: Expr, low: Expr, high: Expr) -> Formula:
 
 
 @public(names=("clamp",))
-def clip(x: Any, min: Any = None, max: Any = None, *, out: None = None) -> Tensor:
+def clip(x: Any, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """x, not below `min` and not above `max`, either of which may be None; NaN stays NaN.
 
     At a bound the whole gradient passes to x, outside it to the bound. Where max < min, the result is max.
@@ -158,15 +158,12 @@ def clip(x: Any, min: Any = None, max: Any = None, *, out: None = None) -> Tenso
     >>> lnb.clip(lnb.tensor([-2.0, 0.5, 2.0]), -1, 1)
     tensor([-1. ,  0.5,  1. ])
     """
-    refuse_out("clip", out)
     if min is None and max is None:
-        return apply(registry["copy"], (x,))
+        return deliver("clip", apply(registry["copy"], (x,)), out)
     x = x if isinstance(x, Tensor) else apply(registry["copy"], (x,))
-    min, max = _within(x, min), _within(x, max)
-    if min is None or max is None:
-        return clip_between(x, *[_far_bound(x, is_upper) if bound is None else bound
-                                 for bound, is_upper in ((min, False), (max, True))])
-    return clip_between(x, min, max)
+    bounds = [_far_bound(x, is_upper) if bound is None else _within(x, bound)
+              for bound, is_upper in ((min, False), (max, True))]
+    return deliver("clip", clip_between(x, *bounds), out)
 
 
 def _within(x: Tensor, bound: Any) -> Any:

@@ -19,7 +19,7 @@ from ..op import Info, Primitive, constant
 from ..register import public
 from ..shapes import Shape
 from ..storage import Permute, Slice
-from .movement import as_tensor, permute_dims, refuse_out, reshape
+from .movement import as_tensor, deliver, permute_dims, reshape
 
 INTEGERS = (int, np.integer)
 WHOLE = slice(None)
@@ -319,14 +319,13 @@ Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem  # type: ignore[method
 
 
 @public()
-def take(x: Any, indices: Any, /, axis: int | None = None, *, out: None = None, mode: str = "raise") -> Tensor:
+def take(x: Any, indices: Any, /, axis: int | None = None, *, out: Tensor | None = None, mode: str = "raise") -> Tensor:
     """Elements, or slices along an axis, at integer positions; negative ones count from the end.
 
     >>> import lucid_nb as lnb
     >>> lnb.take(lnb.tensor([10, 20, 30]), [2, 0])
     tensor([30, 10])
     """
-    refuse_out("take", out)
     if mode != "raise":
         raise IndexError(f"take: mode {mode!r} is not supported. Bring the indices into range first.")
     x = as_tensor("take", x)
@@ -334,4 +333,4 @@ def take(x: Any, indices: Any, /, axis: int | None = None, *, out: None = None, 
     positions = indices.to_host() if isinstance(indices, Tensor) else as_array("take", indices)
     if positions.dtype.kind not in "iu" and positions.size:
         raise IndexError(f"take: {positions.dtype} is no index. Use integers.")
-    return getitem(x, (*(WHOLE,) * axis, positions.astype(np.int64)))
+    return deliver("take", getitem(x, (*(WHOLE,) * axis, positions.astype(np.int64))), out)

@@ -21,10 +21,16 @@ def as_tensor(op: str, x: Any) -> Tensor:
     return found
 
 
-def refuse_out(op: str, out: Any) -> None:
-    """NumPy's functions call methods with out=None; nothing else is taken."""
-    if out is not None:
-        raise DTypeError(f"{op}: out= is not supported. Assign the result: out[...] = lnb.{op}(x).")
+def deliver(op: str, result: Tensor, out: Any) -> Tensor:
+    """The result, or `out` with the result written into it; the write is recorded like any other."""
+    if out is None:
+        return result
+    if not isinstance(out, Tensor):
+        raise DTypeError(f"{op}: out is of type {type(out).__name__}. Give a tensor of shape {result.shape}.")
+    if out.shape != result.shape:
+        raise ShapeError(f"{op}: out has shape {out.shape}, the result {result.shape}. Make them equal.")
+    out.write(result, op, "same_kind")
+    return out
 
 
 # ---------------------------------------------------------------------------------------------- primitives
@@ -67,6 +73,9 @@ ORDERS = ("C", "F", "A")
 @public()
 def reshape(x: Any, /, *shape: Any, order: str = "C", copy: bool | None = None) -> Tensor:
     """The same elements in another shape; one extent may be -1. A view where NumPy gives one, otherwise a copy.
+
+    Where NumPy would look at the memory order of a computed result: on the cpu `lnb.exp(x.T)` has that of `x.T`, so
+    that `.reshape(-1)` copies; on mlx results run along the last axis first, and it is a view.
 
     >>> import lucid_nb as lnb
     >>> lnb.reshape(lnb.arange(6), (2, -1)).shape

@@ -12,7 +12,7 @@ from ..errors import DTypeError, ShapeError
 from ..expr import Expr, Vocabulary, trace
 from ..op import RESULT, Elementwise, Facts, Info, Primitive, Rule, registry
 from ..register import public
-from .movement import as_tensor, astype, refuse_out
+from .movement import as_tensor, astype, deliver
 
 Axis = int | tuple[int, ...] | None
 
@@ -80,7 +80,7 @@ def sum_dtype(dtype: np.dtype) -> np.dtype:
 
 
 @public()
-def sum(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, out: None = None) -> Tensor:
+def sum(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, out: Tensor | None = None) -> Tensor:
     """Sum over axes (all of them by default), in a fixed order: the same bits for any number of threads.
 
     Integers are summed in 64 bits, and float16 and bfloat16 in float32.
@@ -89,20 +89,17 @@ def sum(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = Fal
     >>> lnb.sum(lnb.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     tensor([4., 6.])
     """
-    refuse_out("sum", out)
     x = as_tensor("sum", x)
     wanted = dtypes.as_dtype("sum", dtype) if dtype is not None else sum_dtype(x.dtype)
     axes = shapes.normalize_axes("sum", axis, x.ndim)
     x = astype(x, wanted, copy=False)
-    if not axes:
-        return x.copy()
-    return apply(_sum, (x,), {"axes": axes, "keepdims": keepdims})
+    result = apply(_sum, (x,), {"axes": axes, "keepdims": keepdims}) if axes else x.copy()
+    return deliver("sum", result, out)
 
 
 @public()
-def mean(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, out: None = None) -> Tensor:
+def mean(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, out: Tensor | None = None) -> Tensor:
     """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN with a warning."""
-    refuse_out("mean", out)
     x = as_tensor("mean", x)
     wanted = dtypes.as_dtype("mean", dtype) if dtype is not None else x.dtype
     wanted = wanted if dtypes.is_inexact(wanted) else dtypes.FLOAT64
@@ -114,7 +111,7 @@ def mean(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = Fa
     if count == 0:
         warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=2)
     total = sum(astype(x, compute, copy=False), axes, keepdims=keepdims)
-    return astype(total / float(count), wanted, copy=False)
+    return deliver("mean", astype(total / float(count), wanted, copy=False), out)
 
 
 def _extreme_of(op: Primitive, x: Any, axis: Axis, keepdims: bool) -> Tensor:
@@ -130,17 +127,15 @@ def _extreme_of(op: Primitive, x: Any, axis: Axis, keepdims: bool) -> Tensor:
 
 
 @public(names=("amax",))
-def max(x: Any, /, axis: Axis = None, *, keepdims: bool = False, out: None = None) -> Tensor:
+def max(x: Any, /, axis: Axis = None, *, keepdims: bool = False, out: Tensor | None = None) -> Tensor:
     """The largest element over axes; NaN wins. Equal elements share the gradient evenly."""
-    refuse_out("max", out)
-    return _extreme_of(_max, x, axis, keepdims)
+    return deliver("max", _extreme_of(_max, x, axis, keepdims), out)
 
 
 @public(names=("amin",))
-def min(x: Any, /, axis: Axis = None, *, keepdims: bool = False, out: None = None) -> Tensor:
+def min(x: Any, /, axis: Axis = None, *, keepdims: bool = False, out: Tensor | None = None) -> Tensor:
     """The smallest element over axes; NaN wins. Equal elements share the gradient evenly."""
-    refuse_out("min", out)
-    return _extreme_of(_min, x, axis, keepdims)
+    return deliver("min", _extreme_of(_min, x, axis, keepdims), out)
 
 
 def _place_of(op: Primitive, x: Any, axis: int | None, keepdims: bool) -> Tensor:
@@ -157,17 +152,15 @@ def _place_of(op: Primitive, x: Any, axis: int | None, keepdims: bool) -> Tensor
 
 
 @public()
-def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False, out: None = None) -> Tensor:
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False, out: Tensor | None = None) -> Tensor:
     """Index of the largest element, the first of equals; NaN wins. Without `axis`, in the flattened array."""
-    refuse_out("argmax", out)
-    return _place_of(_argmax, x, axis, keepdims)
+    return deliver("argmax", _place_of(_argmax, x, axis, keepdims), out)
 
 
 @public()
-def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False, out: None = None) -> Tensor:
+def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False, out: Tensor | None = None) -> Tensor:
     """Index of the smallest element, the first of equals; NaN wins. Without `axis`, in the flattened array."""
-    refuse_out("argmin", out)
-    return _place_of(_argmin, x, axis, keepdims)
+    return deliver("argmin", _place_of(_argmin, x, axis, keepdims), out)
 
 
 @public()
@@ -192,14 +185,12 @@ def _truth_of(op: Primitive, x: Any, axis: Axis, keepdims: bool) -> Tensor:
 
 
 @public()
-def any(x: Any, /, axis: Axis = None, *, keepdims: bool = False, out: None = None) -> Tensor:
+def any(x: Any, /, axis: Axis = None, *, keepdims: bool = False, out: Tensor | None = None) -> Tensor:
     """Is any element over axes not 0?"""
-    refuse_out("any", out)
-    return _truth_of(_any, x, axis, keepdims)
+    return deliver("any", _truth_of(_any, x, axis, keepdims), out)
 
 
 @public()
-def all(x: Any, /, axis: Axis = None, *, keepdims: bool = False, out: None = None) -> Tensor:
+def all(x: Any, /, axis: Axis = None, *, keepdims: bool = False, out: Tensor | None = None) -> Tensor:
     """Are all elements over axes not 0?"""
-    refuse_out("all", out)
-    return _truth_of(_all, x, axis, keepdims)
+    return deliver("all", _truth_of(_all, x, axis, keepdims), out)
