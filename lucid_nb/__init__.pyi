@@ -76,19 +76,19 @@ def absolute(x: Operand, /) -> Tensor:
     """Absolute value. Its derivative at 0 is 0."""
 def add(x: Operand, y: Operand, /) -> Tensor:
     """Sum, element by element."""
-def all(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: None=None) -> Tensor:
+def all(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
     """Are all elements over axes not 0?"""
-def amax(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: None=None) -> Tensor:
+def amax(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
     """The largest element over axes; NaN wins. Equal elements share the gradient evenly."""
-def amin(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: None=None) -> Tensor:
+def amin(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
     """The smallest element over axes; NaN wins. Equal elements share the gradient evenly."""
-def any(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: None=None) -> Tensor:
+def any(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
     """Is any element over axes not 0?"""
 def arange(start: Any, stop: Any=None, step: Any=1, dtype: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """start, start + step, ... below stop; `arange(stop)` starts at 0. Integers give int64."""
-def argmax(x: Any, /, axis: builtins.int | None=None, *, keepdims: builtins.bool=False, out: None=None) -> Tensor:
+def argmax(x: Any, /, axis: builtins.int | None=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
     """Index of the largest element, the first of equals; NaN wins. Without `axis`, in the flattened array."""
-def argmin(x: Any, /, axis: builtins.int | None=None, *, keepdims: builtins.bool=False, out: None=None) -> Tensor:
+def argmin(x: Any, /, axis: builtins.int | None=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
     """Index of the smallest element, the first of equals; NaN wins. Without `axis`, in the flattened array."""
 def array(data: Any, dtype: Any=None, *, copy: builtins.bool | None=True, ndmin: builtins.int=0, device: Any=None) -> Tensor:
     """NumPy's spelling of `tensor`; `copy=False` shares where possible."""
@@ -104,9 +104,9 @@ def broadcast_to(x: Any, /, shape: builtins.int | Shape) -> Tensor:
     """A read-only view of a larger shape, by NumPy's rule."""
 def cbrt(x: Operand, /) -> Tensor:
     """Cube root, negative for negative x."""
-def clamp(x: Any, min: Any=None, max: Any=None, *, out: None=None) -> Tensor:
+def clamp(x: Any, min: Any=None, max: Any=None, *, out: Tensor | None=None) -> Tensor:
     """x, not below `min` and not above `max`, either of which may be None; NaN stays NaN."""
-def clip(x: Any, min: Any=None, max: Any=None, *, out: None=None) -> Tensor:
+def clip(x: Any, min: Any=None, max: Any=None, *, out: Tensor | None=None) -> Tensor:
     """x, not below `min` and not above `max`, either of which may be None; NaN stays NaN."""
 def concat(arrays: Sequence[Any], /, axis: builtins.int | None=0, *, dtype: Any=None) -> Tensor:
     """Arrays joined along an axis that they have; None joins them flat."""
@@ -166,13 +166,13 @@ def logsumexp(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False) -> T
     """Logarithm of the sum of exponentials, without overflow; of nothing but -inf it is -inf, with gradient 0."""
 def matmul(a: Any, b: Any, /) -> Tensor:
     """Matrix product: (..., n, k) times (..., k, m), batch axes broadcast; a 1-D operand is a row or a column."""
-def max(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: None=None) -> Tensor:
+def max(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
     """The largest element over axes; NaN wins. Equal elements share the gradient evenly."""
 def maximum(x: Operand, y: Operand, /) -> Tensor:
     """The larger; NaN wins. Ties share the gradient evenly."""
-def mean(x: Any, /, axis: Axis=None, dtype: Any=None, *, keepdims: builtins.bool=False, out: None=None) -> Tensor:
+def mean(x: Any, /, axis: Axis=None, dtype: Any=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
     """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN with a warning."""
-def min(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: None=None) -> Tensor:
+def min(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
     """The smallest element over axes; NaN wins. Equal elements share the gradient evenly."""
 def minimum(x: Operand, y: Operand, /) -> Tensor:
     """The smaller; NaN wins. Ties share the gradient evenly."""
@@ -218,9 +218,9 @@ def sub(x: Operand, y: Operand, /) -> Tensor:
     """Difference, element by element."""
 def subtract(x: Operand, y: Operand, /) -> Tensor:
     """Difference, element by element."""
-def sum(x: Any, /, axis: Axis=None, dtype: Any=None, *, keepdims: builtins.bool=False, out: None=None) -> Tensor:
+def sum(x: Any, /, axis: Axis=None, dtype: Any=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
     """Sum over axes (all of them by default), in a fixed order: the same bits for any number of threads."""
-def take(x: Any, indices: Any, /, axis: builtins.int | None=None, *, out: None=None, mode: builtins.str='raise') -> Tensor:
+def take(x: Any, indices: Any, /, axis: builtins.int | None=None, *, out: Tensor | None=None, mode: builtins.str='raise') -> Tensor:
     """Elements, or slices along an axis, at integer positions; negative ones count from the end."""
 def tanh(x: Operand, /) -> Tensor:
     """Hyperbolic tangent."""

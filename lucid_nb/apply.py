@@ -1,20 +1,20 @@
 """Calling ops on Tensors: operands, and the recording of what was called."""
 
 from collections.abc import Mapping, Sequence
+from operator import eq, ne
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from . import backend, dtypes, tape
+from . import backend, dtypes, shapes, tape
 from .array import Node, Tensor, fresh, new
-from .errors import DeviceError, DTypeError, GradError, ShapeError
+from .errors import DeviceError, DTypeError, GradError, ShapeError, out_of_memory
 from .op import RESULT, Compiled, Elementwise, Primitive, constant
 from .storage import Version
 from .tape import next_sequence, place_of
 
 Params = Mapping[str, Any] | None
-
 
 
 # ------------------------------------------------------------------------------------------------ operands
@@ -97,12 +97,36 @@ def apply(op: Elementwise | Primitive, values: Sequence[Any], params: Params = N
     else:
         tensors = [x if isinstance(x, Tensor) else as_operand(op.name, x, backend.default_device()) for x in tensors]
         raws = [x.raw for x in tensors]
-    result = op.run(raws, params)
+    try:
+        result = op.run(raws, params)
+    except MemoryError as error:
+        given = " and ".join([str(x.shape) for x in tensors[:3]]) + " and more" * (len(tensors) > 3)
+        raise out_of_memory(op.name, f"a call on shapes {given}", error) from error
     if tape.is_recording():
         edges = tuple([x.node for x in tensors])
         if edges.count(None) != len(edges):
             return recorded(op, tensors, edges, result, params)
     return tuple([fresh(r) for r in result]) if type(result) is tuple else fresh(result)
+
+
+def compare(op: Elementwise, values: Sequence[Any]) -> Any:
+    """`==` or `!=` with anything: what is no number (None, a string, an object) compares as in NumPy, on the host."""
+    try:
+        return apply(op, values)
+    except DTypeError:
+        device = next((x.device for x in values if isinstance(x, Tensor)), None)
+        hosts = [x.to_host() if isinstance(x, Tensor) else x for x in values]
+        arrays = [np.asarray(x) for x in hosts]
+        if device is None or all(array.dtype.kind in "biufcV" for array in arrays):
+            raise
+    shapes.broadcast_shapes(op.name, *[array.shape for array in arrays])
+    # NumPy refuses to compare its extension dtypes (bfloat16) with strings.
+    hosts = [x.astype(dtypes.FLOAT32) if isinstance(x, np.ndarray) and x.dtype.kind == "V" else x for x in hosts]
+    found = np.asarray(COMPARISONS[op.name](*hosts), bool)
+    return fresh(backend.table(device).from_numpy(found))
+
+
+COMPARISONS = {"equal": eq, "not_equal": ne}
 
 
 def recorded_one(op: Elementwise, compiled: Compiled, x: Tensor, y: Tensor | None, edges: tuple, wanted: int, raw: Any,

@@ -9,7 +9,7 @@ import numpy as np
 from . import backend, dtypes, tape
 from .errors import DTypeError, GradError, ShapeError
 from .storage import Broadcast, Movement, Permute, Root, Slice, Storage, Version, put, read
-from .views import Steps, index_put_view, view_node
+from .views import Steps, current_node, index_put_view, view_node
 
 modes, anywhere, Leaf, Node = tape.modes, tape.anywhere, tape.Leaf, tape.Node
 new = object.__new__
@@ -50,11 +50,10 @@ class Tensor:
         """Bring `raw` and `node` up to date after writes through other views."""
         storage = self.storage
         if storage is not None and self.generation != storage.generation:
-            self.generation, root = storage.generation, self.root
+            self.generation = storage.generation
             if not storage.aliases:
                 self.raw = read(storage.raw, self.steps)
-            rest = self.steps[root.depth:]
-            self.node = view_node(root.node, root.like, rest) if rest else root.node
+            self.node = current_node(self.node, self.root, self.steps)
         return self
 
     @property
@@ -297,8 +296,7 @@ class Tensor:
         before = root.node
         root.node = Node(op, params, (before, value.node), (root.like, (value.shape, value.dtype)), saved)
         if before is not None and before.watch is not None and before.watch.keeps:     # `.grad` is that of the content
-            root.node.watch, before.watch.keeps = tape.Watch(), False
-            root.node.watch.keeps = True
+            root.node.watch = before.watch.move_keeping(root.node.watch)
         storage.generation += 1
 
     def mark_written(self, name: str) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from . import backend, dtypes, tape
 from .errors import DTypeError, GradError, ShapeError
 from .storage import Broadcast, Movement, Permute, Root, Slice, Storage, Version, put, read
-from .views import Steps, index_put_view, view_node
+from .views import Steps, current_node, index_put_view, view_node
 from numpy.typing import ArrayLike
 from .ops.movement import Shape
 from .ops.reduction import Axis
@@ -135,17 +135,17 @@ class Tensor:
         """Absolute value. Its derivative at 0 is 0."""
     def add(self, y: Operand, /) -> Tensor:
         """Sum, element by element."""
-    def all(self, axis: Axis=None, *, keepdims: bool=False, out: None=None) -> Tensor:
+    def all(self, axis: Axis=None, *, keepdims: bool=False, out: Tensor | None=None) -> Tensor:
         """Are all elements over axes not 0?"""
-    def amax(self, axis: Axis=None, *, keepdims: bool=False, out: None=None) -> Tensor:
+    def amax(self, axis: Axis=None, *, keepdims: bool=False, out: Tensor | None=None) -> Tensor:
         """The largest element over axes; NaN wins. Equal elements share the gradient evenly."""
-    def amin(self, axis: Axis=None, *, keepdims: bool=False, out: None=None) -> Tensor:
+    def amin(self, axis: Axis=None, *, keepdims: bool=False, out: Tensor | None=None) -> Tensor:
         """The smallest element over axes; NaN wins. Equal elements share the gradient evenly."""
-    def any(self, axis: Axis=None, *, keepdims: bool=False, out: None=None) -> Tensor:
+    def any(self, axis: Axis=None, *, keepdims: bool=False, out: Tensor | None=None) -> Tensor:
         """Is any element over axes not 0?"""
-    def argmax(self, axis: int | None=None, *, keepdims: bool=False, out: None=None) -> Tensor:
+    def argmax(self, axis: int | None=None, *, keepdims: bool=False, out: Tensor | None=None) -> Tensor:
         """Index of the largest element, the first of equals; NaN wins. Without `axis`, in the flattened array."""
-    def argmin(self, axis: int | None=None, *, keepdims: bool=False, out: None=None) -> Tensor:
+    def argmin(self, axis: int | None=None, *, keepdims: bool=False, out: Tensor | None=None) -> Tensor:
         """Index of the smallest element, the first of equals; NaN wins. Without `axis`, in the flattened array."""
     def astype(self, dtype: Any, /, *, copy: bool=True, device: str | None=None) -> Tensor:
         """The elements in another dtype, as NumPy converts them; between floats it is differentiable."""
@@ -155,9 +155,9 @@ class Tensor:
         """A read-only view of a larger shape, by NumPy's rule."""
     def cbrt(self) -> Tensor:
         """Cube root, negative for negative x."""
-    def clamp(self, min: Any=None, max: Any=None, *, out: None=None) -> Tensor:
+    def clamp(self, min: Any=None, max: Any=None, *, out: Tensor | None=None) -> Tensor:
         """x, not below `min` and not above `max`, either of which may be None; NaN stays NaN."""
-    def clip(self, min: Any=None, max: Any=None, *, out: None=None) -> Tensor:
+    def clip(self, min: Any=None, max: Any=None, *, out: Tensor | None=None) -> Tensor:
         """x, not below `min` and not above `max`, either of which may be None; NaN stays NaN."""
     def clone(self) -> Tensor:
         """The same content in memory of its own; differentiable."""
@@ -201,13 +201,13 @@ class Tensor:
         """Logarithm of the sum of exponentials, without overflow; of nothing but -inf it is -inf, with gradient 0."""
     def matmul(self, b: Any, /) -> Tensor:
         """Matrix product: (..., n, k) times (..., k, m), batch axes broadcast; a 1-D operand is a row or a column."""
-    def max(self, axis: Axis=None, *, keepdims: bool=False, out: None=None) -> Tensor:
+    def max(self, axis: Axis=None, *, keepdims: bool=False, out: Tensor | None=None) -> Tensor:
         """The largest element over axes; NaN wins. Equal elements share the gradient evenly."""
     def maximum(self, y: Operand, /) -> Tensor:
         """The larger; NaN wins. Ties share the gradient evenly."""
-    def mean(self, axis: Axis=None, dtype: Any=None, *, keepdims: bool=False, out: None=None) -> Tensor:
+    def mean(self, axis: Axis=None, dtype: Any=None, *, keepdims: bool=False, out: Tensor | None=None) -> Tensor:
         """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN with a warning."""
-    def min(self, axis: Axis=None, *, keepdims: bool=False, out: None=None) -> Tensor:
+    def min(self, axis: Axis=None, *, keepdims: bool=False, out: Tensor | None=None) -> Tensor:
         """The smallest element over axes; NaN wins. Equal elements share the gradient evenly."""
     def minimum(self, y: Operand, /) -> Tensor:
         """The smaller; NaN wins. Ties share the gradient evenly."""
@@ -251,9 +251,9 @@ class Tensor:
         """Difference, element by element."""
     def subtract(self, y: Operand, /) -> Tensor:
         """Difference, element by element."""
-    def sum(self, axis: Axis=None, dtype: Any=None, *, keepdims: bool=False, out: None=None) -> Tensor:
+    def sum(self, axis: Axis=None, dtype: Any=None, *, keepdims: bool=False, out: Tensor | None=None) -> Tensor:
         """Sum over axes (all of them by default), in a fixed order: the same bits for any number of threads."""
-    def take(self, indices: Any, /, axis: int | None=None, *, out: None=None, mode: str='raise') -> Tensor:
+    def take(self, indices: Any, /, axis: int | None=None, *, out: Tensor | None=None, mode: str='raise') -> Tensor:
         """Elements, or slices along an axis, at integer positions; negative ones count from the end."""
     def tanh(self) -> Tensor:
         """Hyperbolic tangent."""

@@ -1,12 +1,12 @@
 """Backward on Tensors: how pullbacks call ops, on raw arrays or recorded, and how gradients reach the leaves."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
-from . import backend, tape
+from . import anomaly, backend, config, tape
 from .apply import apply, as_operand
 from .array import Leaf, Tensor, fresh
 from .errors import DeviceError, GradError
@@ -179,8 +179,13 @@ def gradients_of(outputs: Sequence[Tensor], seeds: Sequence[Any], retain_graph: 
             raise GradError("backward: the tensor does not depend on anything that requires grad. Set requires_grad.")
         seed = seed_gradient(output, seed)
         roots.append((node, seed if create_graph else seed.raw))
+    runner = recording_runner if create_graph else raw_runner
     with tape.grad_mode(create_graph):
-        return tape.backward(roots, recording_runner if create_graph else raw_runner, retain_graph or create_graph)
+        if not config.check_nan:
+            return tape.backward(roots, runner, retain_graph or create_graph)
+        found = tape.backward(roots, runner, retain_graph or create_graph, partial(anomaly.pull, raw_runner))
+        anomaly.check_sums(found)
+        return found
 
 
 def backward(self: Tensor, gradient: Any = None, *, retain_graph: bool = False, create_graph: bool = False,

@@ -10,7 +10,7 @@ import numpy as np
 from . import backend, dtypes, shapes
 from .apply import as_array
 from .array import Tensor
-from .errors import DTypeError, LucidError, MemoryError, ShapeError
+from .errors import GIB, DTypeError, LucidError, MemoryError, ShapeError
 from .ops.movement import as_tensor, astype, to
 from .register import public
 
@@ -111,8 +111,8 @@ def _allocated(op: str, shape: shapes.Shape, dtype: np.dtype, make: Callable[[],
         size = math.prod(shape) * dtype.itemsize
         if size < LARGE:                                     # then it is not for want of memory
             raise
-        raise MemoryError(f"{op}: shape {shape} in {dtype} takes {size} bytes, more than can be had. "
-                          "Use smaller sizes.") from error
+        raise MemoryError(f"{op}: shape {shape} in {dtype} takes {size / GIB:,.1f} GiB, more than can be "
+                          "had. Use smaller sizes.") from error
 
 
 def _float_dtype(op: str, dtype: Any, device: str) -> np.dtype:

@@ -1,8 +1,11 @@
 """The error types. One form of text: "op: what is wrong, with the values. What to do."."""
 
 import builtins
+import math
 
 import numpy as np
+
+GIB = 1 << 30
 
 
 class LucidError(Exception):
@@ -62,3 +65,16 @@ class LinAlgError(LucidError, np.linalg.LinAlgError):
 
 class StateError(LucidError, RuntimeError):
     """Saved weights or optimizer states do not belong to what they are loaded into."""
+
+
+class HiddenNaNWarning(RuntimeWarning):
+    """A derivative took zero times infinity for zero, while `config.check_nan` is on."""
+
+
+def out_of_memory(op: str, what: str, error: builtins.MemoryError) -> builtins.MemoryError:
+    """The error to raise for want of memory, with what NumPy's error tells; one that is in words already stays."""
+    if isinstance(error, LucidError):
+        return error
+    shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+    size = "" if shape is None or dtype is None else f"{math.prod(shape) * dtype.itemsize / GIB:,.1f} GiB at once, "
+    return MemoryError(f"{op}: {what} asks for {size}more memory than there is. Work on parts, or use smaller sizes.")

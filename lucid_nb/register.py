@@ -10,7 +10,7 @@ from sys import _getframe as getframe
 from typing import Any
 
 from . import dtypes, expr
-from .apply import apply, recorded, recorded_one
+from .apply import COMPARISONS, apply, compare, recorded, recorded_one
 from .array import Tensor, fresh, modes, ndarray
 from .op import Compiled, Elementwise, Facts, Rule, is_large, registry
 from .shapes import LARGE
@@ -100,7 +100,10 @@ def unary_function(op: Elementwise) -> Callable:
             raw = x.raw
             compiled = compiled_for(raw.dtype)
             if compiled is not None:
-                result = compiled.kernel(raw) if raw.size < LARGE else compiled.large(raw)
+                try:
+                    result = compiled.kernel(raw) if raw.size < LARGE else compiled.large(raw)
+                except MemoryError:                # the general road says how much
+                    return apply(op, (x,))
                 edge = x.node
                 if edge is None or (anywhere.blocks and not modes.enabled):
                     return Tensor(result) if type(result) is ndarray else fresh(result)
@@ -112,6 +115,7 @@ def unary_function(op: Elementwise) -> Callable:
 def binary_function(op: Elementwise) -> Callable:
     """A function of two tensors, or a tensor and what becomes one."""
     with_scalar = scalar_function(op)
+    general = compare if op.name in COMPARISONS else apply
     latest: tuple = (None, None, None)         # two dtypes and what is compiled for them, swapped as one
 
     def function(x: Any, y: Any, /) -> Tensor:
@@ -124,7 +128,7 @@ def binary_function(op: Elementwise) -> Callable:
                     if a.dtype is not a_dtype or b.dtype is not b_dtype:
                         compiled = op.compiled.get((a.dtype, b.dtype))
                         if compiled is None:
-                            return apply(op, (x, y))
+                            return general(op, (x, y))
                         latest = a.dtype, b.dtype, compiled
                     size = a.size
                     is_one_shape = size == b.size and (size < SQUARE or a.shape == b.shape)
@@ -134,8 +138,8 @@ def binary_function(op: Elementwise) -> Callable:
                         try:
                             large = size >= LARGE if is_one_shape else is_large((a, b))
                             result = compiled.large(a, b) if large else compiled.kernel(a, b)
-                        except ValueError:             # shapes: the general road says what is wrong with them
-                            return apply(op, (x, y))
+                        except (ValueError, MemoryError):      # the general road says what is wrong
+                            return general(op, (x, y))
                         if is_plain:
                             return Tensor(result) if type(result) is ndarray else fresh(result)
                         # Where dtypes differ, too, each gradient must be fitted to its input (tests/test_backward.py).
@@ -147,7 +151,7 @@ def binary_function(op: Elementwise) -> Callable:
         elif type(x) in WEAK and type(y) in TENSORS and (
                 (storage := y.storage) is None or storage.generation == y.generation):
             return with_scalar(y, x, True, getframe(1))
-        return apply(op, (x, y))
+        return general(op, (x, y))
     return function
 
 
@@ -170,7 +174,10 @@ def scalar_function(op: Elementwise) -> Callable:
         compiled, constant = (known_for((scalar, type(scalar), raw.dtype, is_first))
                               or learn(x, scalar, is_first))
         run = compiled.kernel if raw.size < LARGE else compiled.large
-        result = run(constant.raw, raw) if is_first else run(raw, constant.raw)
+        try:
+            result = run(constant.raw, raw) if is_first else run(raw, constant.raw)
+        except MemoryError:
+            return apply(op, (scalar, x) if is_first else (x, scalar))
         edge = x.node
         if edge is None or (anywhere.blocks and not modes.enabled):
             return Tensor(result) if type(result) is ndarray else fresh(result)

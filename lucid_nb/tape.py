@@ -1,16 +1,18 @@
 """The tape: nodes, gradient modes, and the iterative backward. It knows neither ops nor Tensor."""
 
+import functools
+import inspect
 import itertools
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from heapq import heappop, heappush, heappushpop
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Protocol
 
 from . import backend
-from .errors import GradError
+from .errors import GradError, out_of_memory
 
 PACKAGE = os.path.dirname(__file__) + os.sep
 next_sequence = itertools.count(0, -1).__next__      # falling, so that a heap gives the latest first
@@ -62,12 +64,64 @@ class grad_mode:
         anywhere.add(-1)
 
     def __call__(self, function: Callable) -> Callable:
-        def inside(*args: Any, **kwargs: Any) -> Any:
-            with grad_mode(self.enabled):
-                return function(*args, **kwargs)
-        inside.__name__, inside.__doc__, inside.__wrapped__ = (  # type: ignore[attr-defined]
-            getattr(function, "__name__", "inside"), function.__doc__, function)
-        return inside
+        if inspect.isasyncgenfunction(function):
+            raise GradError(f"{type(self).__name__}: {function.__qualname__} is an async generator function, and other "
+                            "tasks run between its parts. Put a with block around what it computes between two awaits.")
+        inside = (_generator_inside if inspect.isgeneratorfunction(function) else
+                  _coroutine_inside if inspect.iscoroutinefunction(function) else _inside)
+        return functools.update_wrapper(inside(function, self.enabled), function)
+
+
+def _inside(function: Callable, enabled: bool) -> Callable:
+    """The function, in a mode."""
+    def inside(*args: Any, **kwargs: Any) -> Any:
+        with grad_mode(enabled):
+            return function(*args, **kwargs)
+    return inside
+
+
+def _generator_inside(function: Callable, enabled: bool) -> Callable:
+    """The generator function, in a mode."""
+    def inside(*args: Any, **kwargs: Any) -> Generator:
+        return (yield from stepped(function(*args, **kwargs), enabled))
+    return inside
+
+
+def _coroutine_inside(function: Callable, enabled: bool) -> Callable:
+    """The coroutine function, in a mode."""
+    async def inside(*args: Any, **kwargs: Any) -> Any:
+        return await Stepped(function(*args, **kwargs).__await__(), enabled)
+    return inside
+
+
+def stepped(body: Generator, enabled: bool) -> Generator:
+    """Drive a generator, or the steps of a coroutine: the mode holds while its body runs, not while it waits."""
+    resume: Callable[[Any], Any] = body.send
+    value: Any = None
+    while True:
+        with grad_mode(enabled):
+            try:
+                given = resume(value)
+            except StopIteration as end:
+                return end.value
+        try:
+            resume, value = body.send, (yield given)
+        except GeneratorExit:
+            with grad_mode(enabled):
+                body.close()
+            raise
+        except BaseException as error:
+            resume, value = body.throw, error
+
+
+class Stepped:
+    """What awaits the steps of a coroutine in a mode."""
+
+    def __init__(self, body: Generator, enabled: bool) -> None:
+        self.body, self.enabled = body, enabled
+
+    def __await__(self) -> Generator:
+        return stepped(self.body, self.enabled)
 
 
 class set_grad_enabled(grad_mode):
@@ -94,6 +148,12 @@ class Watch:
         self.hooks: dict[int, Callable] = {}
         self.keeps = False
         self.grad: Any = None
+
+    def move_keeping(self, other: "Watch | None") -> "Watch":
+        """Keep from now on in `other`, or in a new one: `.grad` is that of a tensor's present content."""
+        other = other or Watch()
+        other.keeps, other.grad, self.keeps = self.keeps, self.grad, False
+        return other
 
 
 class Handle:
@@ -201,9 +261,15 @@ def line_of(place: Place | None) -> str:
     """file:line of a place."""
     if place is None:
         return "an unknown line"
+    file, line = file_and_line(place)
+    return f"{file.rpartition('/')[2]}:{line}"
+
+
+def file_and_line(place: Place) -> tuple[str, int]:
+    """The path of the file, and the number of the line."""
     code, instruction = place
     lines = (line for start, stop, line in code.co_lines() if start <= instruction < stop)
-    return f"{code.co_filename.rpartition('/')[2]}:{next(lines, code.co_firstlineno)}"
+    return code.co_filename, next(filter(None, lines), code.co_firstlineno)
 
 
 class Caller(Protocol):
@@ -224,13 +290,19 @@ def pull(node: Any, g: Any, call: Caller, retain_graph: bool) -> tuple[Any, Any]
         return ({node.index: g},), (node.node,)
     if node.saved is None:
         node.raise_stale()
-    gradients = node.op.pullback(node, g, call)
+    try:
+        gradients = node.op.pullback(node, g, call)
+    except MemoryError as error:
+        raise out_of_memory(node.op.name, "its gradient", error) from error
     if not retain_graph:
         node.saved, node.versions = None, ()
     return gradients, node.edges
 
 
-def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool) -> dict[Any, Any]:
+Pull = Callable[[Any, Any, Caller, bool], tuple[Any, Any]]
+
+
+def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool, pull: Pull = pull) -> dict[Any, Any]:
     """Send gradients from the roots, pairs (node, gradient), to the leaves, latest node first. Gives {leaf: gradient}.
 
     The order is that of recording, reversed, so sums of gradients do not depend on anything else.

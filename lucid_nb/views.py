@@ -6,7 +6,7 @@ from typing import Any
 from . import tape
 from .backend import Table
 from .op import Info, Primitive
-from .storage import Movement, embed, put, read
+from .storage import Movement, Root, embed, put, read
 
 Steps = tuple[Movement, ...]
 
@@ -14,6 +14,26 @@ Steps = tuple[Movement, ...]
 def view_node(node: Any, like: tuple, steps: Steps) -> Any:
     """The node of a view of something with this node, shape and dtype."""
     return node if node is None else tape.Node(movement, {"steps": steps}, (node,), (like,))
+
+
+def current_node(before: Any, root: Root, steps: Steps) -> Any:
+    """The node of a view after writes: `before`, if the content that it leads to is still the same.
+
+    What was asked of the old node's gradient is asked of the new one: both call the hooks, one keeps `.grad`.
+    """
+    rest = steps[root.depth:]
+    if not rest:
+        return root.node
+    found = before
+    while found is not root.node and type(found) is tape.Node and found.op is movement:
+        found = found.edges[0]
+    if found is root.node:
+        return before
+    after = view_node(root.node, root.like, rest)
+    if after is not None and before is not None and before.watch is not None:
+        after.watch = before.watch.move_keeping(None)
+        after.watch.hooks = before.watch.hooks
+    return after
 
 
 def _index_put(table: Table, base: Any, value: Any, steps: Steps) -> Any:

@@ -19,8 +19,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # Each may import what stands before it.
 ORDER = [
     "errors", "config", "dtypes", "shapes", "expr", "vocabulary", "program", "printing", "backend", "storage",
-    "tape", "op", "views", "array", "apply", "backward", "register", "ops", "creation", "interop", "fusion", "autograd",
-    "random", "testing", "linalg", "fft", "einops", "nn", "optim", "data", "io", "models", "onnx", "visual",
+    "tape", "op", "views", "array", "apply", "anomaly", "backward", "register", "ops", "creation", "interop", "fusion",
+    "autograd", "random", "testing", "linalg", "fft", "einops", "nn", "optim", "data", "io", "models", "onnx", "visual",
     "distributed", "commands", "__main__"]
 DEVICES = ("kernels", "cuda", "mlx")
 FOR_DEVICES = {"errors", "config", "dtypes", "shapes", "expr", "vocabulary", "program", "printing"}

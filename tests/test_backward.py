@@ -278,3 +278,39 @@ def test_threads_that_share_a_leaf_lose_nothing():
     finally:
         sys.setswitchinterval(before)
     assert w.grad.tolist() == [200.0, 200.0]
+
+
+WRITES: dict[str, tuple[Callable, list[float]]] = {        # expected: PyTorch's v.grad
+    "base, elsewhere": (lambda x, v: x.__setitem__(0, 5.0), [8, 18]),
+    "base, here": (lambda x, v: x.__setitem__(1, 5.0), [10, 18]),
+    "view": (lambda x, v: v.__setitem__(0, 5.0), [10, 18]),
+    "another view": (lambda x, v: x[::-1].__imul__(2.0), [16, 36])}
+
+
+@devices
+@pytest.mark.parametrize("name", WRITES)
+def test_what_watches_a_view_survives_writes(name: str, device: str) -> None:
+    write, expected = WRITES[name]
+    x = leaf([1, 2, 3], device) * leaf([1, 2, 3], device)
+    view, seen = x[1:], []
+    view.retain_grad()
+    handle = view.register_hook(lambda g: seen.append(g.tolist()))
+    write(x, view)
+    (view * view).sum().backward(retain_graph=True)
+    assert view.grad.tolist() == expected == seen.pop() and not seen
+    handle.remove()
+    x[0] = 7.0
+    (view * view).sum().backward()
+    assert view.grad.tolist() == [2 * g for g in expected] and not seen       # it accumulates; the hook is gone
+
+
+@devices
+def test_write_outside_the_graph_leaves_a_views_node_alone(device: str) -> None:
+    x = leaf([1, 2, 3], device) * 1
+    view = x[1:]
+    view.retain_grad()
+    before = view.sum()
+    with lnb.no_grad():
+        x[0] = 5.0
+    (before + view.sum()).backward()
+    assert view.grad.tolist() == [2, 2]

@@ -145,3 +145,16 @@ def test_in_place_operators_write_through(device: str) -> None:
         x -= x[0]
         x /= 4
     assert a is before and (a.numpy() == expected).all() and (view.numpy() == expected.T).all()
+
+
+@pytest.mark.parametrize("device, is_view", [("cpu", False), ("mlx", True)])
+@pytest.mark.parametrize("compute", [np.exp, lambda t: t + t, lambda t: -t])
+def test_flat_view_of_a_transposed_result_depends_on_its_memory_order(compute, device: str, is_view: bool) -> None:
+    content = np.arange(6, dtype="float32").reshape(2, 3)
+    y, theirs = compute(make(content, device).T), compute(content.T)
+    assert np.shares_memory(theirs.reshape(-1), theirs) is False
+    before = y.tolist()
+    y.reshape(-1)[0] = 99.0                       # documented in reshape and in the README, under Devices
+    assert (y.tolist() != before) == is_view and y.tolist()[1:] == before[1:]
+    flat = y.copy().reshape(-1)                   # what is copied runs along the last axis everywhere
+    assert flat.tolist() == np.array(y.tolist()).ravel().tolist()

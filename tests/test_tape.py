@@ -1,8 +1,10 @@
 """The tape: modes, derivatives to third order, memory."""
 
+import asyncio
 import gc
+import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 import lucid_nb as lnb
 from lucid_nb.apply import apply
+from lucid_nb.errors import GradError
 from lucid_nb.expr import trace
 from lucid_nb.op import Elementwise
 
@@ -216,3 +219,78 @@ def test_modes_decorate_without_parentheses(decorator, expected):
     with lnb.set_grad_enabled(not expected):
         assert inside(1, y=2) == (expected, 1, 2) and lnb.is_grad_enabled() is not expected
     assert inside.__name__ == "inside" and inside.__doc__ == "What it says."
+
+
+# ------------------------------------------------------------------- modes around generators and coroutines
+def test_mode_holds_while_a_generator_runs_and_not_while_it_waits() -> None:
+    seen: list[Any] = []
+
+    @lnb.no_grad()
+    def numbers(count: int) -> Generator:
+        """What it says."""
+        for number in range(count):
+            seen.append(lnb.is_grad_enabled())
+            try:
+                seen.append((yield number))
+            except KeyError:
+                seen.append(("thrown", lnb.is_grad_enabled()))
+                yield -1
+        return lnb.is_grad_enabled()
+
+    made = numbers(3)
+    assert inspect.isgeneratorfunction(numbers) and numbers.__doc__ == "What it says."
+    assert next(made) == 0 and lnb.is_grad_enabled() and made.send("sent") == 1 and lnb.is_grad_enabled()
+    assert made.throw(KeyError()) == -1 and lnb.is_grad_enabled() and next(made) == 2
+    with pytest.raises(StopIteration) as end:
+        next(made)
+    assert end.value.value is False and lnb.is_grad_enabled()
+    assert seen == [False, "sent", False, ("thrown", False), False, None]
+
+
+def test_generator_that_is_closed_ends_in_its_mode() -> None:
+    seen = []
+
+    @lnb.no_grad
+    def endless() -> Generator:
+        try:
+            while True:
+                yield leaf([1]) * 2
+        finally:
+            seen.append(lnb.is_grad_enabled())
+
+    made = endless()
+    assert not next(made).requires_grad
+    made.close()
+    assert seen == [False] and lnb.is_grad_enabled()
+
+
+def test_mode_holds_in_a_coroutine_and_not_in_the_tasks_beside_it() -> None:
+    seen = []
+
+    @lnb.no_grad()
+    async def inside(value: int) -> int:
+        for _ in range(3):
+            seen.append(("inside", lnb.is_grad_enabled()))
+            await asyncio.sleep(0)
+        if value < 0:
+            raise KeyError(value)
+        return value
+
+    async def beside() -> None:
+        for _ in range(3):
+            seen.append(("beside", lnb.is_grad_enabled()))
+            await asyncio.sleep(0)
+
+    async def both() -> list:
+        return await asyncio.gather(inside(5), beside(), inside(-1), return_exceptions=True)
+
+    given = asyncio.run(both())
+    assert given[:2] == [5, None] and isinstance(given[2], KeyError) and inspect.iscoroutinefunction(inside)
+    assert set(seen) == {("inside", False), ("beside", True)} and lnb.is_grad_enabled()
+
+
+def test_mode_around_an_async_generator_is_refused() -> None:
+    async def rows() -> AsyncGenerator:
+        yield 1
+    with pytest.raises(GradError, match=r"^no_grad: .*rows is an async generator function.* Put a with block around"):
+        lnb.no_grad()(rows)

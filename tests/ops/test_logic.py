@@ -1,5 +1,8 @@
 """What comparisons and choices promise beside their oracle."""
 
+import operator
+from unittest import mock
+
 import numpy as np
 import pytest
 
@@ -61,3 +64,37 @@ def test_signed_against_uint64_is_compared_exactly(name, signed, device):
     function, oracle = getattr(lnb, name), getattr(np, name)
     np.testing.assert_array_equal(function(x, y).to_host(), oracle(ours[:, None], theirs))
     np.testing.assert_array_equal(function(y, x).to_host(), oracle(theirs, ours[:, None]))
+
+
+@pytest.mark.parametrize("device", ["cpu", "mlx"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "bool"])
+@pytest.mark.parametrize("other", [None, "a", b"a", {}, object(), [None, 1.0], np.array(["a", "b"]),
+                                   np.array([1.0, None]), np.datetime64("2020-01-01"), float],
+                         ids=lambda value: type(value).__name__)
+def test_equality_with_what_is_no_number_equals_numpy(other, dtype, device):
+    x = lnb.tensor([1.0, 2.0], device=device).astype(dtype)
+    theirs = x.to_host() if dtype != "bfloat16" else np.array([1, 2], "float32")
+    for found, expected in ((x == other, theirs == other), (x != other, theirs != other)):
+        assert found.device == device and found.dtype == np.bool_ and found.shape == (2,)
+        np.testing.assert_array_equal(found.to_host(), expected)
+
+
+def test_equality_of_a_value_with_none_has_a_truth_value():
+    x = lnb.ones(3, requires_grad=True).sum()
+    is_none, is_not = x == None, x != None  # noqa: E711
+    assert not is_none and is_not and is_none.shape == () and not operator.eq(None, x)
+    assert None not in [x] and "a" not in [x]
+
+
+def test_equality_leaves_the_word_to_objects_that_know_better():
+    x = lnb.tensor([1.0, 2.0])
+    assert x == pytest.approx(np.array([1.0, 2.0 + 1e-9])) and (x == mock.ANY).all() and not (x != mock.ANY).any()
+
+
+def test_equality_with_strings_needs_shapes_that_fit():
+    with pytest.raises(lnb.ShapeError, match=r"equal: .*\(2,\) and \(3,\)"):
+        lnb.ones(2) == np.array(["a", "b", "c"])  # noqa: B015
+    for call in (lambda: lnb.equal("a", "b"), lambda: lnb.ones(2) < None,
+                 lambda: lnb.ones(2) == np.zeros(2, np.longdouble)):
+        with pytest.raises(lnb.DTypeError, match="data has no arithmetic here"):
+            call()
