@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import backend, dtypes, shapes
 from ..apply import apply, as_operand, operands
 from ..array import Tensor
@@ -22,14 +24,17 @@ def as_tensor(op: str, x: Any) -> Tensor:
 
 
 def deliver(op: str, result: Tensor, out: Any) -> Tensor:
-    """The result, or `out` with the result written into it; the write is recorded like any other."""
+    """The result, or `out` (a tensor, or an array of NumPy's) with the result written into it, and recorded."""
     if out is None:
         return result
-    if not isinstance(out, Tensor):
+    if not isinstance(out, (Tensor, np.ndarray)):
         raise DTypeError(f"{op}: out is of type {type(out).__name__}. Give a tensor of shape {result.shape}.")
     if out.shape != result.shape:
         raise ShapeError(f"{op}: out has shape {out.shape}, the result {result.shape}. Make them equal.")
-    out.write(result, op, "same_kind")
+    if isinstance(out, np.ndarray):
+        np.copyto(out, np.asarray(result), casting="same_kind")
+    else:
+        out.write(result, op, "same_kind")
     return out
 
 

@@ -80,7 +80,8 @@ def sum_dtype(dtype: np.dtype) -> np.dtype:
 
 
 @public()
-def sum(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, out: Tensor | None = None) -> Tensor:
+def sum(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False,
+        out: Tensor | None = None) -> Tensor:
     """Sum over axes (all of them by default), in a fixed order: the same bits for any number of threads.
 
     Integers are summed in 64 bits, and float16 and bfloat16 in float32.
@@ -98,7 +99,8 @@ def sum(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = Fal
 
 
 @public()
-def mean(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, out: Tensor | None = None) -> Tensor:
+def mean(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False,
+         out: Tensor | None = None) -> Tensor:
     """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN with a warning."""
     x = as_tensor("mean", x)
     wanted = dtypes.as_dtype("mean", dtype) if dtype is not None else x.dtype

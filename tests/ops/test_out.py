@@ -20,6 +20,9 @@ def test_out_holds_what_numpy_puts_there(name):
     out = lnb.zeros(wanted.shape, dtype=wanted.dtype)
     found = getattr(lnb, name)(lnb.asarray(X), *places, **options, out=out)
     assert found is out
+    host = np.zeros(wanted.shape, wanted.dtype)
+    assert getattr(lnb, name)(lnb.asarray(X), *places, **options, out=host) is host
+    assert np.array_equal(host, out.numpy())
     np.testing.assert_allclose(out.numpy(), wanted, rtol=1e-14)
 
 
@@ -32,6 +35,6 @@ def test_out_is_recorded():
 
 def test_out_that_does_not_fit_is_refused_before_it_is_written():
     for out, error in ((lnb.zeros(3), ShapeError), (lnb.zeros(4, dtype="int64"), DTypeError), ([0.0] * 4, DTypeError)):
-        with pytest.raises(error, match="^sum: "):
+        with pytest.raises(error, match=r"^sum: "):
             lnb.sum(lnb.asarray(X), axis=0, out=out)
         assert not np.asarray(out).any()
