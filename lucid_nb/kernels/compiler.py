@@ -9,6 +9,7 @@ from functools import cache
 from .. import config
 
 WORD_BITS = 64
+ARM = ("aarch64", "arm64")                            # what triples of it begin with
 POOR = {"256": ("avx512", "avx10", "amx"), "128": ("avx", "amx", "fma", "f16c", "xop", "vaes", "vpclmul")}
 
 
@@ -31,6 +32,14 @@ def vector_width():
     """Bits of the widest vector registers that kernels are compiled for."""
     features = target_features()
     return 512 if features.get("avx512f") else 256 if features.get("avx2") else 128
+
+
+def has_half():
+    """May float16 be left to the CPU? Without the instructions LLVM would call a library.
+
+    Asked whenever a kernel is made, as the width that kernels are compiled for may change in a process.
+    """
+    return host()[0].startswith(ARM) or target_features().get("f16c", False)
 
 
 def target_machine():

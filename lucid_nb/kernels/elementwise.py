@@ -25,17 +25,19 @@ from ..dtypes import BFLOAT16
 from ..printing import PRINTED, body_lines, literal_text, operand_names
 from ..program import Program
 from ..shapes import LARGE
-from . import builtin, memory, store, threads
+from . import builtin, compiler, memory, store, threads
 from .copying import coalesce, contiguous
 from .math import NEEDS_SLOW_PATH
 
 MEMORY = {"float16": "uint16", "bfloat16": "uint16", "bool": "uint8"}     # how the kernel sees a dtype in memory
 LOADS = {"float16": "half_to_float({})", "bfloat16": "bfloat16_to_float({})", "bool": "{} != 0"}
 STORES = {"float16": "float_to_half({})", "bfloat16": "float_to_bfloat16({})", "bool": "uint8({})"}
+FORMATS = {"float16": 2, "bfloat16": 3, "float32": 4, "float64": 8}       # how the shared loops know a float
 # Modes of warnings. EXACT: the CPU's own flags are right. Of the others, told from inputs and results: an infinity
-# from finite inputs is an overflow, or a division by zero (DIVIDES; POWER where the base is 0); a result below the
-# normal range is an underflow from UNDERFLOWS on.
-SILENT, EXACT, PLAIN, DIVIDES, UNDERFLOWS, POWER = range(6)
+# from finite inputs is an overflow, or a division by zero (DIVIDES; QUOTIENT where the last input is 0, POWER where the
+# first is); a result below the normal range is an underflow from UNDERFLOWS on.
+SILENT, EXACT, PLAIN, QUOTIENT, DIVIDES, UNDERFLOWS, POWER = range(7)
+INVALID, DIVIDE, OVERFLOW, UNDERFLOW = 1, 2, 4, 8                         # conditions, on every CPU
 EXACT_STEPS = frozenset("input literal add subtract multiply divide negative sqrt".split())
 MODES = {"log": DIVIDES, "log1p": DIVIDES, "exp": UNDERFLOWS, "power": POWER}
 GRAIN = 65536        # elements of one thread's smallest share
@@ -147,11 +149,14 @@ def reporter(name: str) -> np.ufunc:
 
 def warning_mode(program: Program) -> int:
     """How the conditions of a program are told."""
-    if not program.warns or {*program.inputs, *program.results} not in ({"float32"}, {"float64"}):
+    kinds = {*program.inputs, *program.results}
+    if not program.warns or len(kinds) > 1 or not kinds <= {*FORMATS}:
         return SILENT
     steps = {step.op for step in program.steps}
-    if steps <= EXACT_STEPS:
+    if steps <= EXACT_STEPS and (kinds != {"float16"} or compiler.has_half()):
         return EXACT
+    if steps <= EXACT_STEPS:          # rounding to float16 by integers raises no flags
+        return QUOTIENT if "divide" in steps else PLAIN
     return max((MODES.get(step, PLAIN) for step in steps), default=PLAIN)
 
 
@@ -180,7 +185,8 @@ class Kernel:
             text = f"{self.program.inputs} {self.program.results}\n{source(self.program, repeated)}"
             address = store.load(text, lambda symbol: compile_program(self.program, repeated, symbol))
             sizes = [0 if r else size for r, size in zip(repeated, self.sizes)] + self.sizes[self.inputs:]
-            words = [address, self.inputs, len(sizes), warning_mode(self.program), self.sizes[0], *sizes]
+            words = [address, self.inputs, len(sizes), warning_mode(self.program),
+                     FORMATS.get(self.program.inputs[0], 0), *sizes]
             # One for all threads: machine code holds its address, so it must never be replaced and freed.
             found = self.layouts.setdefault(repeated, (ctypes.c_int64 * len(words))(*words))
         return found

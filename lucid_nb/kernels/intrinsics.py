@@ -97,14 +97,6 @@ def _constant(value, kind):
     return ir.Constant(IR[kind], value)
 
 
-def _has_half():
-    """May half precision be left to the CPU? Without the instructions LLVM would call a library.
-
-    Asked while a kernel is emitted, as the width that kernels are compiled for may change in a process.
-    """
-    return compiler.host()[0].startswith(ARM) or compiler.target_features().get("f16c", False)
-
-
 def _widened_half(builder, word):
     """float16 bits -> float32 by integers: 2**112 mends the bias, of subnormals too; exponent 31 becomes 255."""
     wide = builder.zext(word, WORD)
@@ -140,7 +132,7 @@ def _narrowed_half(builder, x):
 def half_to_float(typing, x):
     """uint16 holding float16 -> float32; one instruction where the CPU has it."""
     def emit(context, builder, sig, args):
-        if _has_half():
+        if compiler.has_half():
             return builder.fpext(builder.bitcast(args[0], ir.HalfType()), IR[types.float32])
         return _widened_half(builder, args[0])
     return types.float32(x), emit
@@ -150,7 +142,7 @@ def half_to_float(typing, x):
 def float_to_half(typing, x):
     """float32 -> uint16 holding float16, rounded to nearest even; a NaN stays one."""
     def emit(context, builder, sig, args):
-        if _has_half():
+        if compiler.has_half():
             return builder.bitcast(builder.fptrunc(args[0], ir.HalfType()), IR[types.uint16])
         return _narrowed_half(builder, args[0])
     return types.uint16(x), emit
@@ -174,7 +166,9 @@ def float_to_bfloat16(typing, x):
         odd = builder.and_(high, _constant(1, types.int32))
         rounded = builder.lshr(builder.add(builder.add(word, odd), _constant(0x7FFF, types.int32)),
                                _constant(16, types.int32))
-        nan = builder.fcmp_unordered("uno", args[0], args[0])
+        # By integers: of a square root LLVM makes a comparison of its operand, which raises INVALID for NaN.
+        size = builder.and_(word, _constant(0x7FFFFFFF, types.int32))
+        nan = builder.icmp_unsigned(">", size, _constant(0x7F800000, types.int32))
         quiet = builder.or_(high, _constant(0x40, types.int32))
         return builder.trunc(builder.select(nan, quiet, rounded), IR[types.uint16])
     return types.uint16(x), emit
@@ -250,13 +244,13 @@ def mark_kernel(typing):
 # ------------------------------------------------------------------------------------------------- status
 # The four conditions that NumPy reports, by the same numbers on every CPU.
 INVALID, DIVIDE, OVERFLOW, UNDERFLOW = 1, 2, 4, 8
-X86, ARM = ("x86_64", "i686", "i386"), ("aarch64", "arm64")
+X86 = ("x86_64", "i686", "i386")
 
 
 def _places():
     """Where the four conditions lie in this CPU's word; nowhere on a CPU that this module does not know."""
     triple = compiler.host()[0]
-    return (0, 2, 3, 4) if triple.startswith(X86) else (0, 1, 2, 3) if triple.startswith(ARM) else ()
+    return (0, 2, 3, 4) if triple.startswith(X86) else (0, 1, 2, 3) if triple.startswith(compiler.ARM) else ()
 
 
 def _mxcsr(builder, name, memory):
@@ -271,7 +265,7 @@ def emit_read_status(builder):
         memory = cgutils.alloca_once(builder, WORD)
         _mxcsr(builder, "stmxcsr", memory)
         return builder.zext(builder.load(memory), WIDE_WORD)
-    if compiler.host()[0].startswith(ARM):
+    if compiler.host()[0].startswith(compiler.ARM):
         kind = ir.FunctionType(WIDE_WORD, [])
         return builder.call(builder.module.declare_intrinsic("llvm.aarch64.get.fpsr", (), kind), [])
     return _constant(0, types.int64)
@@ -283,7 +277,7 @@ def emit_write_status(builder, word):
         memory = cgutils.alloca_once(builder, WORD)
         builder.store(builder.trunc(word, WORD), memory)
         _mxcsr(builder, "ldmxcsr", memory)
-    elif compiler.host()[0].startswith(ARM):
+    elif compiler.host()[0].startswith(compiler.ARM):
         kind = ir.FunctionType(ir.VoidType(), [WIDE_WORD])
         builder.call(builder.module.declare_intrinsic("llvm.aarch64.set.fpsr", (), kind), [word])
 

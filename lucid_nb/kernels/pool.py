@@ -306,13 +306,15 @@ class PythonPool:
         counters = [itertools.count(thread * span, chunk) for thread in range(threads)]
         job = range_function(address), table, chunk, list(zip(counters, ends))
         called = self._workers[:threads - 1]
-        for worker in called:
-            worker.job = job
-            worker.wake.release()
-        _work(0, *job)
-        for worker in called:
-            if not worker.wake.acquire(blocking=False):
-                worker.done.acquire()
+        try:
+            for worker in called:
+                worker.job = job
+                worker.wake.release()
+            _work(0, *job)
+        finally:                     # after an interrupt too: workers write to memory that the caller then gives up
+            for worker in called:
+                if worker.job is job and not worker.wake.acquire(blocking=False):
+                    worker.done.acquire()
 
     def stop(self) -> None:
         """End the workers, which are idle, and wait for that."""

@@ -18,7 +18,8 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from .. import config
@@ -125,21 +126,29 @@ class RangeKernel:
         """Address of `void kernel(int64* table, int64 start, int64 stop)`."""
         if not self._address:
             with _lock:                        # nothing is imported outside: a fork waits for the lock
-                self._address = load(f"range {self.path} {self.types} {self._foreign_source()}", self._compile)
+                spec, text = self._foreign_source()
+                self._address = load(f"range {self.path} {self.types} {text}", partial(self._compile, spec, text))
         return self._address
 
-    def _compile(self, symbol: str) -> bytes:
+    def _compile(self, spec: ModuleSpec | None, text: str, symbol: str) -> bytes:
         module, name = self.path.split(":")
-        function = getattr(importlib.import_module(module), name)
+        if spec is None:
+            namespace = vars(importlib.import_module(module))
+        else:                                  # the text of the key: Python's own cache may hold an older one
+            namespace = vars(importlib.util.module_from_spec(spec))
+            exec(compile(text, spec.origin or module, "exec"), namespace)
+        function = namespace[name]
         return range_object(getattr(function, "py_func", function), self.types, symbol)
 
-    def _foreign_source(self) -> str:
-        """The source of a kernel outside this package, which the environment does not cover."""
+    def _foreign_source(self) -> tuple[ModuleSpec | None, str]:
+        """The module and source of a kernel outside this package, which the environment does not cover."""
         module = self.path.split(":")[0]
         if module.startswith(f"{__package__}."):
-            return ""
+            return None, ""
         spec = importlib.util.find_spec(module)
-        return Path(spec.origin).read_text() if spec and spec.origin else ""
+        if spec is None or not spec.has_location or not spec.origin:
+            return None, ""
+        return spec, importlib.util.decode_source(Path(spec.origin).read_bytes())
 
     def __repr__(self) -> str:
         return f"RangeKernel({self.path!r}, {self.types!r})"

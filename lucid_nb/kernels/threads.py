@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .store import RangeKernel
 
 CHUNKS = 4                        # for each thread: uneven work evens out, and a late thread costs a quarter at most
-_lock = threading.Lock()          # whoever holds it may use the pool
+_lock = threading.RLock()         # whoever holds it may use the pool; it knows who that is
 _pool: NativePool | PythonPool | None = None
 _packers: dict[tuple[type, ...], "Callable[..., bytes]"] = {}
 _word_at, _header = ctypes.c_int64.from_address, object.__basicsize__
@@ -71,13 +71,20 @@ def address_of(array: np.ndarray) -> int:
 def run(address: int, table: int | bytes, count: int, grain: int) -> None:
     """`launch` on a ready table: the address of its 64-bit words, or the bytes of them."""
     lock, threads = _lock, config.num_threads        # a fork in a signal handler may replace the lock meanwhile
-    if count <= grain or threads == 1 or not lock.acquire(blocking=False):
+    if count <= grain or threads == 1 or lock._is_owned():          # type: ignore[attr-defined]  # a nested call
         range_function(address)(table, 0, count)
         return
     try:
-        _pool_of(threads).run(address, table, count, _chunk(count, grain, threads))
+        if lock.acquire(blocking=False):
+            _pool_of(threads).run(address, table, count, _chunk(count, grain, threads))
+        else:
+            range_function(address)(table, 0, count)
     finally:
-        lock.release()
+        # An interrupt may follow the acquisition at once, so the lock itself is asked whether it was taken.
+        try:
+            lock.release()
+        except RuntimeError:                         # no: another thread has it
+            pass
 
 
 def _chunk(count: int, grain: int, threads: int) -> int:
@@ -100,7 +107,7 @@ def _pool_of(threads: int) -> NativePool | PythonPool:
 def _forget() -> None:
     """In a forked child: the threads stayed behind, and the lock may be held by one of them."""
     global _lock, _pool
-    _lock, _pool = threading.Lock(), None
+    _lock, _pool = threading.RLock(), None
 
 
 if hasattr(os, "register_at_fork"):

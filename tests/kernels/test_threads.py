@@ -175,6 +175,59 @@ def test_taken_pool_means_one_range_in_the_caller(driver):
     assert len(ranges(1000, 1)) > 1
 
 
+class InterruptedLock:
+    """The driver's lock with an interrupt right after an acquisition, before its result is kept."""
+
+    def __init__(self, lock):
+        self.lock, self.release, self._is_owned = lock, lock.release, lock._is_owned
+
+    def acquire(self, blocking=True):
+        self.lock.acquire(blocking=blocking)
+        raise KeyboardInterrupt
+
+
+def test_interrupt_after_the_lock_was_taken_leaves_the_pool_free(driver, monkeypatch):
+    real = threads._lock
+    monkeypatch.setattr(threads, "_lock", InterruptedLock(real))
+    with pytest.raises(KeyboardInterrupt):
+        ranges(1000, 1)
+    monkeypatch.setattr(threads, "_lock", real)
+    assert len(ranges(1000, 1)) > 1 and len(within_seconds(ranges, 1000, 1)) > 1
+
+
+def test_interrupt_of_a_call_that_found_the_pool_taken_leaves_it_taken(driver, monkeypatch):
+    real = threads._lock
+    with real:
+        monkeypatch.setattr(threads, "_lock", InterruptedLock(real))
+        interrupted = within_seconds(pytest.raises, KeyboardInterrupt, ranges, 1000, 1)
+        monkeypatch.setattr(threads, "_lock", real)
+        assert interrupted.type is KeyboardInterrupt and within_seconds(ranges, 1000, 1) == [(0, 1000)]
+
+
+def test_interrupt_of_the_callers_share_waits_for_the_workers(monkeypatch):
+    work, calls, started, busy = pool._work, itertools.count(), threading.Event(), []
+
+    def interrupted(number, *job):
+        if number == 0 and next(calls) == 0:
+            started.wait(30)
+            raise KeyboardInterrupt
+        busy.append(number)
+        started.set()
+        work(number, *job)
+        busy.remove(number)
+    workers, counts = pool.PythonPool(3), np.zeros(1000, np.int64)
+    table = np.array([counts.ctypes.data, 3000], np.int64)
+    monkeypatch.setattr(pool, "_work", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        workers.run(MARK.address, table.ctypes.data, 1000, 10)
+    assert busy == []
+    for _ in range(20):
+        counts[:] = 0
+        within_seconds(workers.run, MARK.address, table.ctypes.data, 1000, 10)
+        assert (counts == 1).all()
+    within_seconds(workers.stop)
+
+
 def test_four_threads_at_once_get_right_results(driver):
     x, wrong = np.random.default_rng(1).standard_normal(5000), []
 
@@ -253,7 +306,9 @@ busy.start()
 results = []
 while len(results) < 5:
     time.sleep(0.003)
-    if threads._lock.locked():
+    if threads._lock.acquire(blocking=False):
+        threads._lock.release()
+    else:
         results.append(forked())
 stop.append(True)
 busy.join()

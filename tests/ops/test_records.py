@@ -261,7 +261,7 @@ def conditions(function, operands):
     return seen
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("name", [name for name in plain_oracles() if name in DIFFERENTIABLE and name != "where"])
 def test_warnings_are_those_of_numpy(name, dtype):
     op, function = RECORDS[name], getattr(np, RECORDS[name].facts.oracle[len("numpy."):])

@@ -1,19 +1,32 @@
 """The loops that every elementwise kernel shares: contiguous spans, other strides by way of blocks, warnings.
 
 A kernel is `void kernel(count, table of pointers)` over contiguous memory. `layout` describes it in int64 words:
-address, number of inputs, number of operands, mode of warnings, bytes of its floats, then each operand's item size.
+address, number of inputs, number of operands, mode of warnings, format of its floats, then each operand's item size.
 """
 
 import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-from ..elementwise import DIVIDES, EXACT, POWER, UNDERFLOWS
+from ..elementwise import (
+    DIVIDE,
+    DIVIDES,
+    EXACT,
+    FORMATS,
+    INVALID,
+    OVERFLOW,
+    POWER,
+    QUOTIENT,
+    UNDERFLOW,
+    UNDERFLOWS,
+)
 from ..intrinsics import (
     address_of,
+    bfloat16_to_float,
     call_kernel,
     clear_flags,
     element,
+    half_to_float,
     raise_flags,
     raised_flags,
     restore_flags,
@@ -23,8 +36,8 @@ from ..intrinsics import (
 
 BLOCK = 1024             # elements of a stack block, so that the blocks of a kernel stay in the first-level cache
 EXAMINED = 4096          # elements of a result that are examined together, while they are in the cache
-INVALID_BIT, DIVIDE_BIT, OVERFLOW_BIT, UNDERFLOW_BIT = 1, 2, 4, 8
-ADDRESS, INPUTS, OPERANDS, MODE, FLOAT_SIZE, ITEM_SIZES = range(6)
+HALF, BFLOAT, SINGLE = FORMATS["float16"], FORMATS["bfloat16"], FORMATS["float32"]
+ADDRESS, INPUTS, OPERANDS, MODE, FORMAT, ITEM_SIZES = range(6)
 TOP_EXPONENT = np.int64(0x7FF0000000000000)
 scalar = njit(error_model="numpy")
 
@@ -74,10 +87,14 @@ def is_special(exponent, top, counts_small):
 
 
 @scalar
-def has_special(address, count, size, counts_small):
+def has_special(address, count, kind, counts_small):
     """Is any of these floats special?"""
     found = False
-    if size == 4:
+    if kind == HALF or kind == BFLOAT:
+        short_words, top = element(address, np.uint16), np.uint16(0x7C00 if kind == HALF else 0x7F80)
+        for i in range(count):
+            found |= is_special(np.uint16(short_words[i] & top), top, counts_small)
+    elif kind == SINGLE:
         words = element(address, np.int32)
         for i in range(count):
             found |= is_special(np.int32(words[i] & np.int32(0x7F800000)), np.int32(0x7F800000), counts_small)
@@ -89,32 +106,44 @@ def has_special(address, count, size, counts_small):
 
 
 @scalar
-def read_float(address, i, size):
+def read_float(address, i, kind):
     """Element i as a float64; subnormals keep their value."""
-    return np.float64(element(address, np.float32)[i]) if size == 4 else element(address, np.float64)[i]
+    if kind == HALF:
+        return np.float64(half_to_float(element(address, np.uint16)[i]))
+    if kind == BFLOAT:
+        return np.float64(bfloat16_to_float(element(address, np.uint16)[i]))
+    return np.float64(element(address, np.float32)[i]) if kind == SINGLE else element(address, np.float64)[i]
+
+
+@scalar
+def least_normal(kind):
+    """The smallest positive normal number."""
+    if kind == HALF:
+        return 2.0 ** -14
+    return 2.0 ** -126 if kind == BFLOAT or kind == SINGLE else 2.2250738585072014e-308
 
 
 @scalar
 def conditions_of(layout, table, count):
     """The floating-point conditions of a block, told from its inputs and its result: a kernel's own are of no use,
     since branch-free code raises them for values that it then discards, and does not raise them for constants."""
-    size, mode = layout[FLOAT_SIZE], layout[MODE]
-    tiny = 1.1754943508222875e-38 if size == 4 else 2.2250738585072014e-308
-    conditions = 0
+    kind, mode, last = layout[FORMAT], layout[MODE], layout[INPUTS] - 1
+    tiny, conditions = least_normal(kind), 0
     for i in range(count):
-        result = read_float(table[layout[INPUTS]], i, size)
+        result = read_float(table[layout[INPUTS]], i, kind)
         has_nan, is_finite = False, True
         for k in range(layout[INPUTS]):
-            value = read_float(table[k], i, size)
+            value = read_float(table[k], i, kind)
             has_nan |= value != value
             is_finite &= abs(value) < np.inf
-        first = read_float(table[0], i, size)
+        first = read_float(table[0], i, kind)
         if result != result:
-            conditions |= 0 if has_nan else INVALID_BIT
+            conditions |= 0 if has_nan else INVALID
         elif is_finite and abs(result) == np.inf:
-            conditions |= DIVIDE_BIT if mode == DIVIDES or (mode == POWER and first == 0.0) else OVERFLOW_BIT
+            by_zero = (mode == POWER and first == 0.0) or (mode == QUOTIENT and read_float(table[last], i, kind) == 0.0)
+            conditions |= DIVIDE if mode == DIVIDES or by_zero else OVERFLOW
         elif is_finite and mode >= UNDERFLOWS and abs(result) < tiny and first != 0.0:
-            conditions |= UNDERFLOW_BIT
+            conditions |= UNDERFLOW
     return conditions
 
 
@@ -128,7 +157,7 @@ def run_examined(layout, table, count):
         for k in range(operands):
             moved[k] = table[k] + start * layout[ITEM_SIZES + k]
         call_kernel(layout[ADDRESS], size, moved)
-        if has_special(moved[layout[INPUTS]], size, layout[FLOAT_SIZE], layout[MODE] >= UNDERFLOWS):
+        if has_special(moved[layout[INPUTS]], size, layout[FORMAT], layout[MODE] >= UNDERFLOWS):
             conditions |= conditions_of(layout, moved, size)
         start += size
     return conditions
