@@ -162,7 +162,7 @@ SETTINGS: dict[str, Setting] = {
     "check_nan": _switch(False),
     "fusion": _switch(True),
     "conv_view_limit_mb": Setting(_whole(-(1 << 40), 1 << 40), conv_view_limit_default,
-                                  "an integer of MiB (0: direct only, negative: no limit)"),
+                                  "an integer of MiB (0: as few images at a time as can be, negative: no limit)"),
     "tf32": _switch(False),
     "cuda_conv_cache_size": Setting(_whole(0, 1 << 40), lambda: 128, "an integer of at least 0"),
     "memory_pool_mb": Setting(_whole(0, 1 << 40), memory_pool_default, "an integer of MiB, at least 0"),

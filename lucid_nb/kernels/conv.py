@@ -2,7 +2,8 @@
 
 A result reads the padded input through taps; planes.py says how. The gradient of the input is a correlation of the
 result's gradient, one for each remainder of the stride. Planes are made for as many images at a time as
-config.conv_view_limit_mb allows, at least for one.
+config.conv_view_limit_mb allows, at least for one; for the gradient of w, whose sums must not depend on the limit, at
+least for the few images of small results that are summed in one run.
 """
 
 from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import signal
 
 from lucid_nb import config
-from lucid_nb.kernels import memory, threads
+from lucid_nb.kernels import memory, planes, threads
 from lucid_nb.kernels.conv import conv, conv_input_grad, conv_weight_grad
 from lucid_nb.shapes import Window
 
@@ -212,6 +212,23 @@ def test_conv_gives_the_same_bits_within_any_limit_of_memory(limit, monkeypatch)
     np.testing.assert_array_equal(conv(x, w, window), g)
     np.testing.assert_array_equal(conv_input_grad(g, w, window, x.shape), expected[0])
     np.testing.assert_array_equal(conv_weight_grad(x, g, window, w.shape), expected[1])
+
+
+def test_conv_without_memory_for_planes_makes_those_of_one_image_at_a_time(monkeypatch):
+    fill, counts = planes.Planes.fill, []
+
+    def counted(self, x):
+        counts.append(len(x))
+        return fill(self, x)
+    monkeypatch.setattr(planes.Planes, "fill", counted)
+    window, x, w = Window((1, 1), (1, 1), (1, 1), (1, 1)), values((5, 4, 40, 40)), values((6, 4, 3, 3))
+    for limit, wanted in ((0, [1] * 5), (-1, [5])):
+        monkeypatch.setitem(vars(config), "conv_view_limit_mb", limit)
+        for run in (lambda: conv(x, w, window), lambda: conv_weight_grad(x, conv(x, w, window), window, w.shape)):
+            run()
+            assert counts[-len(wanted):] == wanted
+    words = "as few images at a time as can be"
+    assert words in config.SETTINGS["conv_view_limit_mb"].allowed
 
 
 @pytest.mark.serial

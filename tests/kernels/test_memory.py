@@ -51,7 +51,7 @@ def capsule(array):
 
 def torch_of(name):
     def export(array):
-        torch = pytest.importorskip("torch", reason="compares with torch where it is installed")
+        torch = pytest.importorskip("torch", reason="torch is not installed; it is in the extras dev and bench")
         tensor = getattr(torch, name)(array)
         return tensor, tensor.numpy()
     return export
