@@ -1,6 +1,9 @@
 """Reductions over any axes: sum, max and min of floats by kernels of fixed blocks, everything else by NumPy.
 
-The same bits for every number of threads: a block is summed by one thread, and blocks are merged in order.
+The bits of a result follow from the shape, the axes and the order of the axes in memory, from the slowest to the
+fastest. They are the same for any number of threads (a block is summed by one thread, and blocks are merged in order),
+any strides of that order, negative ones too, and any alignment. Another order of axes in memory, C or Fortran, may give
+sums with other last bits: elements that are neighbours in memory are added first.
 """
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -10,6 +13,7 @@ import numpy as np
 from ..shapes import Shape, reduced_shape
 from . import threads
 from .copying import contiguous
+from .elementwise import INVALID, OVERFLOW, reporter
 from .layout import Layout, Stage, layout_of
 from .steps import DOUBLE, EXP, FLOATS, GRAIN, INDEX, PANEL, SINGLE, Step, kernel_of, kernel_step, narrow, panel_of
 
@@ -22,7 +26,8 @@ def reduce(kind: str, raw: np.ndarray, axes: Shape, keepdims: bool, dtype: np.dt
     """Reduce over `axes` (normalised, at least one) to `dtype`.
 
     Floats are accumulated at least in their own precision: blocks of 1 KiB, totals of blocks in float64 with
-    their rounding errors. float16 and bfloat16 are accumulated in float32. NaN propagates through max and min.
+    their rounding errors. float16 and bfloat16 are accumulated in float32; sums and products of them that overflow or
+    are invalid warn as NumPy's. NaN propagates through max and min.
     """
     return _reduction(kind, raw.shape, raw.strides, raw.dtype, axes, keepdims, dtype)(raw)
 
@@ -32,7 +37,7 @@ def _reduction(kind: str, shape: Shape, strides: Shape, source: np.dtype, axes: 
                dtype: np.dtype) -> Step:
     """The function that reduces arrays of this layout."""
     if narrow(source) and kind not in ("any", "all"):
-        return lambda raw: reduce(kind, raw.astype(SINGLE), axes, keepdims, SINGLE).astype(dtype)
+        return partial(_narrow_reduction, kind, axes, keepdims, dtype)
     if kind in ("sum", "max", "min") and source in FLOATS and dtype in FLOATS and 0 not in shape:
         layout = layout_of(shape, strides, source.itemsize, axes)
         if layout.stages:
@@ -40,6 +45,26 @@ def _reduction(kind: str, shape: Shape, strides: Shape, source: np.dtype, axes: 
             between = DOUBLE if kind == "sum" else source
             return staged(layout, make, (source, between, dtype), shape, axes, keepdims)
     return _by_numpy(UFUNCS[kind], axes, keepdims, {"dtype": dtype} if kind in ("sum", "prod") else {})
+
+
+def _narrow_reduction(kind: str, axes: Shape, keepdims: bool, dtype: np.dtype, raw: np.ndarray) -> np.ndarray:
+    """The reduction of float16 or bfloat16 by way of float32."""
+    if kind in ("max", "min"):
+        return reduce(kind, raw.astype(SINGLE), axes, keepdims, SINGLE).astype(dtype)
+    with np.errstate(all="ignore"):            # the cast would warn of itself, as no reduction of NumPy does
+        result = reduce(kind, raw.astype(SINGLE), axes, keepdims, SINGLE).astype(dtype)
+    if not np.isfinite(result).all():
+        _report(raw, axes, keepdims, result)
+    return result
+
+
+def _report(raw: np.ndarray, axes: Shape, keepdims: bool, result: np.ndarray) -> None:
+    """Warn of infinities and NaNs in a result that its operand had not, under the name that NumPy gives."""
+    is_new_nan = np.isnan(result) & ~np.isnan(raw).any(axes, keepdims=keepdims)
+    is_new_infinity = np.isinf(result) & ~np.isinf(raw).any(axes, keepdims=keepdims)
+    conditions = INVALID * bool(is_new_nan.any()) | OVERFLOW * bool(is_new_infinity.any())
+    if conditions:
+        reporter("reduce")(conditions)
 
 
 def _by_numpy(ufunc: np.ufunc, axes: Shape, keepdims: bool, options: dict) -> Step:

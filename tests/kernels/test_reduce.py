@@ -1,6 +1,7 @@
 """Reductions against NumPy in higher precision; the same bits for every number of threads and for every stride."""
 
 import itertools
+import warnings
 
 import ml_dtypes
 import numpy as np
@@ -103,6 +104,19 @@ def test_reduce_gives_the_same_bits_for_any_strides(kind, shape):
         expected = reduce(kind, raw, axes, False, raw.dtype)
         for form in strided_forms(raw):
             np.testing.assert_array_equal(reduce(kind, form, axes, False, raw.dtype), expected, strict=True)
+
+
+@pytest.mark.parametrize("shape", [(70, 900), (6, 130, 40), (3, 5, 7, 300)], ids=str)
+def test_sum_has_the_bits_of_the_array_with_its_axes_in_the_order_of_memory(shape):
+    raw = values(shape, np.float32)
+    for order in itertools.permutations(range(len(shape))):
+        form = np.ascontiguousarray(raw.transpose(order)).transpose(np.argsort(order))     # equal to raw
+        for axes in some_axes(len(shape)):
+            result = reduce("sum", form, axes, True, raw.dtype)
+            places = tuple(order.index(axis) for axis in axes)
+            ordered = reduce("sum", np.ascontiguousarray(raw.transpose(order)), places, True, raw.dtype)
+            np.testing.assert_array_equal(result.transpose(order), ordered, strict=True)
+            assert_sum(result, raw, axes, True)
 
 
 @given(st.data())
@@ -209,6 +223,25 @@ def test_narrow_floats_accumulate_in_float32(dtype):
     np.testing.assert_array_equal(reduce("max", raw, (0,), True, dtype), single.max(0, keepdims=True).astype(dtype))
     np.testing.assert_array_equal(arg_reduce("min", raw, 1, False), single.argmin(1))
     np.testing.assert_array_equal(reduce("any", raw, (1,), False, np.dtype(bool)), single.any(1))
+
+
+@pytest.mark.parametrize("axis", [(0,), (1,), (0, 1)])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", ml_dtypes.bfloat16], ids=str)
+@pytest.mark.parametrize("kind, row", [
+    ("sum", [3e38, 3e38]), ("sum", [np.inf, -np.inf]), ("sum", [np.inf, 1]), ("sum", [np.nan, 3e38]), ("sum", [1, 2]),
+    ("prod", [3e38, 3e38]), ("prod", [np.inf, 0]), ("max", [np.inf, -np.inf]), ("max", [3e38, 3e38])])
+def test_reductions_of_narrow_floats_warn_as_numpys(kind, row, dtype, axis, keepdims):
+    dtype, found = np.dtype(dtype), []
+    with np.errstate(all="ignore"):
+        raw = np.minimum(np.array([row, row]), 65504 if dtype == np.float16 else 3e38).astype(dtype)
+    for function in (lambda: reduce(kind, raw, axis, keepdims, dtype),
+                     lambda: ORACLES[kind](raw, axis=axis, keepdims=keepdims)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            function()
+        found.append({str(warning.message) for warning in caught})
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "uint64", "int64", "complex64"])
