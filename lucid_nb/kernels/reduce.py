@@ -7,6 +7,7 @@ sums with other last bits: elements that are neighbours in memory are added firs
 """
 from collections.abc import Callable
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,11 +16,11 @@ from . import threads
 from .copying import contiguous
 from .elementwise import INVALID, OVERFLOW, reporter
 from .layout import Layout, Stage, layout_of
-from .steps import DOUBLE, EXP, FLOATS, GRAIN, INDEX, PANEL, SINGLE, Step, kernel_of, kernel_step, narrow, panel_of
+from .steps import DOUBLE, EXP, FLOATS, GRAIN, INDEX, PANEL, SINGLE, Step, kernel_of, kernel_step, narrow, stage_step
 
 BLOCK_BYTES, ROW_BLOCK, EXTREME_BLOCK = 1024, 32, 1024        # as in loops/
-UFUNCS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum,
-          "any": np.logical_or, "all": np.logical_and}
+Pair = tuple[np.dtype, np.dtype]                              # of the array and of the result
+MakeStep = Callable[[Stage, Pair, Shape], Step]
 
 
 def reduce(kind: str, raw: np.ndarray, axes: Shape, keepdims: bool, dtype: np.dtype) -> np.ndarray:
@@ -36,15 +37,14 @@ def reduce(kind: str, raw: np.ndarray, axes: Shape, keepdims: bool, dtype: np.dt
 def _reduction(kind: str, shape: Shape, strides: Shape, source: np.dtype, axes: Shape, keepdims: bool,
                dtype: np.dtype) -> Step:
     """The function that reduces arrays of this layout."""
-    if narrow(source) and kind not in ("any", "all"):
+    found = KINDS[kind]
+    if narrow(source) and not found.logical:
         return partial(_narrow_reduction, kind, axes, keepdims, dtype)
-    if kind in ("sum", "max", "min") and source in FLOATS and dtype in FLOATS and 0 not in shape:
+    if found.step and source in FLOATS and dtype in FLOATS and 0 not in shape:
         layout = layout_of(shape, strides, source.itemsize, axes)
         if layout.stages:
-            make = sum_step if kind == "sum" else partial(extreme_step, kind)
-            between = DOUBLE if kind == "sum" else source
-            return staged(layout, make, (source, between, dtype), shape, axes, keepdims)
-    return _by_numpy(UFUNCS[kind], axes, keepdims, {"dtype": dtype} if kind in ("sum", "prod") else {})
+            return staged(layout, found.step, (source, found.between or source, dtype), shape, axes, keepdims)
+    return _by_numpy(found.ufunc, axes, keepdims, {} if found.logical else {"dtype": dtype})
 
 
 def _narrow_reduction(kind: str, axes: Shape, keepdims: bool, dtype: np.dtype, raw: np.ndarray) -> np.ndarray:
@@ -71,9 +71,9 @@ def _by_numpy(ufunc: np.ufunc, axes: Shape, keepdims: bool, options: dict) -> St
     return lambda raw: np.asarray(ufunc.reduce(raw, axis=axes, keepdims=keepdims, **options))
 
 
-def staged(layout: Layout, make: Callable[..., Step], dtypes: tuple[np.dtype, ...], shape: Shape, axes: Shape,
+def staged(layout: Layout, make: MakeStep, dtypes: tuple[np.dtype, ...], shape: Shape, axes: Shape,
            keepdims: bool) -> Step:
-    """All stages of a layout, each made by make(stage, dtype, dtype of the result, shape of the result).
+    """All stages of a layout, each made by make(stage, (dtype, dtype of the result), shape of the result).
 
     dtypes are those of the array, of what lies between stages, and of the result.
     """
@@ -83,8 +83,8 @@ def staged(layout: Layout, make: Callable[..., Step], dtypes: tuple[np.dtype, ..
     steps, stages = [], layout.stages
     for number, stage in enumerate(stages):
         final = number == len(stages) - 1
-        steps.append(make(stage, between if number else source, dtype if final else between,
-                          last if final else (stage.results,)))
+        pair = between if number else source, dtype if final else between
+        steps.append(make(stage, pair, last if final else (stage.results,)))
     return steps[0] if layout.plain and len(steps) == 1 else _chain(layout, steps, result)
 
 
@@ -97,9 +97,9 @@ def _chain(layout: Layout, steps: list[Step], result: Shape) -> Step:
     return step
 
 
-def sum_step(stage: Stage, source: np.dtype, dtype: np.dtype, shape: Shape) -> Step:
+def sum_step(stage: Stage, pair: Pair, shape: Shape) -> Step:
     """The sums of a stage."""
-    return (_column_sums if stage.by_columns else _row_sums)(stage, source, dtype, shape)
+    return (_column_sums if stage.by_columns else _row_sums)(stage, *pair, shape)
 
 
 def _row_sums(stage: Stage, source: np.dtype, dtype: np.dtype, shape: Shape) -> Step:
@@ -136,23 +136,39 @@ def _cut(whole: Step, parts: Step, merge: Step, units: int) -> Step:
     return step
 
 
-def extreme_step(kind: str, stage: Stage, source: np.dtype, dtype: np.dtype, shape: Shape) -> Step:
-    """The maxima or minima of a stage."""
-    outer, rows, cols, pair = stage.outer, stage.rows, stage.cols, (source, dtype)
-    if stage.by_columns:
-        panel = panel_of(outer, cols)
-        panels = -(-cols // panel)
-        return kernel_step(kernel_of(f"extremes:{kind}_columns", pair, 6), shape, dtype, outer * panels,
-                           rows * min(cols, panel), rows, cols, stage.outer_step, stage.row_step, panels, panel)
-    rows_kernel = kernel_of(f"extremes:{kind}_rows", pair, 2)
-    whole = kernel_step(rows_kernel, shape, dtype, outer, cols, cols, stage.outer_step)
-    if cols < GRAIN:
+def order_free_step(path: str, stage: Stage, pair: Pair, shape: Shape) -> Step:
+    """The results of a stage by `reduction_kernels` at a path, where the order of elements changes no bit.
+
+    Where rows are fewer than threads, their blocks and then the results of blocks.
+    """
+    outer, cols = stage.outer, stage.cols
+    whole = stage_step(path, stage, pair, shape)
+    if stage.by_columns or cols < GRAIN:
         return whole
     blocks = -(-cols // EXTREME_BLOCK)
-    parts = kernel_step(kernel_of(f"extremes:{kind}_row_blocks", pair, 3), (outer * blocks,), dtype,
+    parts = kernel_step(kernel_of(f"{path}_row_blocks", pair, 3), (outer * blocks,), pair[1],
                         outer * blocks, EXTREME_BLOCK, cols, stage.outer_step, blocks)
-    merge = kernel_step(rows_kernel, shape, dtype, outer, blocks, blocks, blocks)
+    merge = stage_step(path, Stage(outer, 1, blocks, blocks, 0, False), pair, shape)
     return _cut(whole, parts, merge, outer)
+
+
+class Kind(NamedTuple):
+    """A kind of reduction: NumPy's, for floats the step of a stage by kernels, and the dtypes on the way."""
+
+    ufunc: np.ufunc
+    step: MakeStep | None = None                   # none: NumPy does it
+    between: np.dtype | None = None                # of what lies between stages; none: that of the array
+    logical: bool = False                          # whether elements count as true or false, whatever their dtype
+
+
+KINDS = {
+    "sum": Kind(np.add, sum_step, DOUBLE),
+    "prod": Kind(np.multiply),
+    "max": Kind(np.maximum, partial(order_free_step, "extremes:max")),
+    "min": Kind(np.minimum, partial(order_free_step, "extremes:min")),
+    "any": Kind(np.logical_or, logical=True),
+    "all": Kind(np.logical_and, logical=True),
+}
 
 
 def arg_reduce(kind: str, raw: np.ndarray, axis: int, keepdims: bool) -> np.ndarray:
@@ -171,17 +187,8 @@ def _arg_reduction(kind: str, shape: Shape, strides: Shape, source: np.dtype, ax
     layout = layout_of(shape, strides, source.itemsize, (axis,))
     if not layout.stages:
         return lambda raw: np.zeros(reduced_shape(shape, (axis,), keepdims), np.int64)
-    return staged(layout, partial(_arg_step, int(kind == "min")), (source, source, INDEX), shape, (axis,), keepdims)
-
-
-def _arg_step(flip: int, stage: Stage, source: np.dtype, dtype: np.dtype, shape: Shape) -> Step:
-    outer, rows, cols, pair = stage.outer, stage.rows, stage.cols, (source, dtype)
-    if stage.by_columns:
-        panel = panel_of(outer, cols)
-        panels = -(-cols // panel)
-        return kernel_step(kernel_of("extremes:arg_columns", pair, 7), shape, dtype, outer * panels,
-                           rows * min(cols, panel), rows, cols, stage.outer_step, stage.row_step, panels, panel, flip)
-    return kernel_step(kernel_of("extremes:arg_rows", pair, 3), shape, dtype, outer, cols, cols, stage.outer_step, flip)
+    step = partial(stage_step, "extremes:arg", integers=(int(kind == "min"),))
+    return staged(layout, step, (source, source, INDEX), shape, (axis,), keepdims)
 
 
 def logsumexp(raw: np.ndarray, axes: Shape, keepdims: bool) -> np.ndarray:
@@ -198,21 +205,11 @@ def _logsumexp(shape: Shape, strides: Shape, dtype: np.dtype, axes: Shape, keepd
         return lambda raw: np.full(reduced_shape(shape, axes, keepdims), -np.inf, dtype)
     layout = layout_of(shape, strides, dtype.itemsize, axes)
     if len(layout.stages) == 1:
-        return staged(layout, _logsumexp_step, (dtype, dtype, dtype), shape, axes, keepdims)
+        step = partial(stage_step, "softmax:logsumexp", cost=EXP)
+        return staged(layout, step, (dtype, dtype, dtype), shape, axes, keepdims)
     if not layout.stages:
         return lambda raw: raw.reshape(reduced_shape(shape, axes, keepdims)).copy()
     order = [axis for axis in range(len(shape)) if axis not in axes] + list(axes)
     last = tuple(range(len(shape) - len(axes), len(shape)))
     result = reduced_shape(shape, axes, keepdims)
     return lambda raw: logsumexp(contiguous(raw.transpose(order)), last, False).reshape(result)
-
-
-def _logsumexp_step(stage: Stage, source: np.dtype, dtype: np.dtype, shape: Shape) -> Step:
-    outer, rows, cols, pair = stage.outer, stage.rows, stage.cols, (source, dtype)
-    if not stage.by_columns:
-        return kernel_step(kernel_of("softmax_rows:logsumexp_rows", pair, 2), shape, dtype, outer, cols * EXP,
-                           cols, stage.outer_step)
-    panel = panel_of(outer, cols)
-    panels = -(-cols // panel)
-    return kernel_step(kernel_of("softmax_columns:logsumexp_columns", pair, 6), shape, dtype, outer * panels,
-                       rows * min(cols, panel) * EXP, rows, cols, stage.outer_step, stage.row_step, panels, panel)

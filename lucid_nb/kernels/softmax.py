@@ -11,7 +11,7 @@ from ..shapes import Shape
 from . import memory
 from .copying import contiguous
 from .layout import Stage, layout_of
-from .steps import EXP, INDEX, SINGLE, Step, kernel_of, kernel_step, narrow, panel_of
+from .steps import EXP, INDEX, SINGLE, Step, kernel_of, kernel_step, narrow, stage_step
 
 
 def softmax(raw: np.ndarray, axis: int) -> np.ndarray:
@@ -45,20 +45,8 @@ def _plan(kind: str, shape: Shape, strides: Shape, dtype: np.dtype, axis: int) -
     layout = layout_of(shape, strides, dtype.itemsize, (axis,))
     stage = layout.stages[0] if layout.stages else Stage(prod(shape), 1, 1, 1, 0, False)
     ordered = shape if layout.plain else tuple(shape[axis] for axis in layout.order)
-    step = _step(kind, stage, ordered, dtype)
+    step = stage_step(f"softmax:{kind}", stage, (dtype, dtype), ordered, EXP)
     return step if layout.plain else lambda raw: layout.restore(step(layout.source(raw)))
-
-
-def _step(kind: str, stage: Stage, shape: Shape, dtype: np.dtype) -> Step:
-    outer, rows, cols = stage.outer, stage.rows, stage.cols
-    if not stage.by_columns:
-        kernel = kernel_of(f"softmax_rows:{kind}_rows", (dtype, dtype), 2)
-        return kernel_step(kernel, shape, dtype, outer, cols * EXP, cols, stage.outer_step)
-    panel = panel_of(outer, cols)
-    panels = -(-cols // panel)
-    kernel = kernel_of(f"softmax_columns:{kind}_columns", (dtype, dtype), 6)
-    return kernel_step(kernel, shape, dtype, outer * panels, rows * min(cols, panel) * EXP, rows, cols,
-                       stage.outer_step, stage.row_step, panels, panel)
 
 
 @lru_cache(4096)
@@ -71,13 +59,8 @@ def _gradient_plan(kind: str, shape: Shape, dtype: np.dtype, axis: int) -> Step:
         return lambda y, g: memory.empty(shape, dtype)
     rows = shape[axis]
     outer, cols = prod(shape[:axis]), prod(shape[axis + 1:])
-    if cols == 1:
-        kernel = kernel_of(f"softmax_rows:{kind}_rows", (dtype,) * 3, 1)
-        return kernel_step(kernel, shape, dtype, outer, rows * EXP, rows)
-    panel = panel_of(outer, cols)
-    panels = -(-cols // panel)
-    kernel = kernel_of(f"softmax_columns:{kind}_columns", (dtype,) * 3, 4)
-    return kernel_step(kernel, shape, dtype, outer * panels, rows * min(cols, panel) * EXP, rows, cols, panels, panel)
+    stage = Stage(outer, 1, rows, rows, 0, False) if cols == 1 else Stage(outer, rows, cols, rows * cols, cols, True)
+    return stage_step(f"softmax:{kind}", stage, (dtype,) * 3, shape, EXP)
 
 
 def cross_entropy(logits: np.ndarray, target: np.ndarray, ignore_index: int) -> np.ndarray:
@@ -106,12 +89,12 @@ def _rows(logits: np.ndarray) -> np.ndarray:
 @lru_cache(4096)
 def _cross_entropy(shape: Shape, strides: Shape, dtype: np.dtype, ignored: int) -> Step:
     rows, cols = shape
-    kernel = kernel_of("softmax_rows:cross_entropy_rows", (dtype, INDEX, dtype), 3)
+    kernel = kernel_of("softmax:cross_entropy_rows", (dtype, INDEX, dtype), 3)
     return kernel_step(kernel, (rows,), dtype, rows, cols * EXP, cols, strides[0] // dtype.itemsize, ignored)
 
 
 @lru_cache(4096)
 def _cross_entropy_grad(shape: Shape, strides: Shape, dtype: np.dtype, ignored: int) -> Step:
     rows, cols = shape
-    kernel = kernel_of("softmax_rows:cross_entropy_grad_rows", (dtype, INDEX, dtype, dtype), 3)
+    kernel = kernel_of("softmax:cross_entropy_grad_rows", (dtype, INDEX, dtype, dtype), 3)
     return kernel_step(kernel, shape, dtype, rows, cols * EXP, cols, strides[0] // dtype.itemsize, ignored)

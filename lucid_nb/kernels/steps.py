@@ -8,6 +8,7 @@ import numpy as np
 
 from ..shapes import Shape
 from . import memory, threads
+from .layout import Stage
 from .pool import range_function
 from .store import RangeKernel
 from .threads import address_of
@@ -70,6 +71,23 @@ def kernel_step(kernel: RangeKernel, shape: Shape, dtype: np.dtype, count: int, 
         call(pack(*map(address_of, raws), address_of(result)) + tail)
         return result
     return step if inputs == 1 else step_of_many
+
+
+def stage_step(path: str, stage: Stage, pointers: tuple[np.dtype, ...], shape: Shape, cost: int = 1,
+               integers: tuple[int, ...] = ()) -> Step:
+    """The step over a stage by the kernel `path`_rows or `path`_columns, an element costing `cost` that are only read.
+
+    pointers: the dtypes of the arrays and of the result. integers: what the kernels take after the stage's numbers.
+    """
+    outer, rows, cols, dtype = stage.outer, stage.rows, stage.cols, pointers[-1]
+    if not stage.by_columns:
+        kernel = kernel_of(f"{path}_rows", pointers, 2 + len(integers))
+        return kernel_step(kernel, shape, dtype, outer, cols * cost, cols, stage.outer_step, *integers)
+    panel = panel_of(outer, cols)
+    panels = -(-cols // panel)
+    kernel = kernel_of(f"{path}_columns", pointers, 6 + len(integers))
+    return kernel_step(kernel, shape, dtype, outer * panels, rows * min(cols, panel) * cost, rows, cols,
+                       stage.outer_step, stage.row_step, panels, panel, *integers)
 
 
 def narrow(dtype: np.dtype) -> bool:

@@ -8,18 +8,10 @@ between the end of one row of results and the start of the next is computed and 
 import numpy as np
 
 from ..intrinsics import mark_kernel
-from .typed import block, convert, out_of_line, plus, scalar, shift, stack_like, stack_of
+from .typed import block, clear, convert, out_of_line, plus, scalar, shift, stack_like, stack_of
 
 TILE = 512                   # elements of a run: the results of four filters stay in the first-level cache
 LANES = 16                   # a run is a multiple of this where the planes have room to be read beyond their end
-
-
-@scalar
-def clear(x, count):
-    """x = 0."""
-    """Zeros."""
-    for j in range(count):
-        x[j] = convert(x, 0)
 
 
 @block

@@ -5,6 +5,7 @@ import numpy as np
 
 from ..intrinsics import bits, mark_kernel
 from . import typed
+from .reduction import column_fold, panel_at, reduction_kernels
 from .typed import block, convert, larger, out_of_line, scalar, shift, smaller, stack_like, stack_of
 
 BLOCK, PANEL = 1024, 512
@@ -19,112 +20,27 @@ def has_zero(x, cols, zero):
     return found != 0
 
 
-@block
-def row_max(x, cols):
-    """The largest of at least one contiguous element; a second look, where that is zero, finds its sign."""
-    mark_kernel()
-    out_of_line()
-    best = x[0]
-    for i in range(cols):
-        best = typed.larger_but_zeros(best, x[i])
-    if best != 0:
-        return best
-    zero = convert(x, 0)
-    return zero if has_zero(x, cols, zero) else -zero
+def row_fold(better_but_zeros, zero):
+    """The function that folds rows, where `zero` is the one of the two zeros that is better."""
+    @block
+    def fold(x, cols):
+        """The best of at least one contiguous element; a second look, where that is zero, finds its sign."""
+        mark_kernel()
+        out_of_line()
+        best = x[0]
+        for i in range(cols):
+            best = better_but_zeros(best, x[i])
+        if best != 0:
+            return best
+        better = convert(x, zero)
+        return better if has_zero(x, cols, better) else -better
+    return fold
 
 
-@block
-def row_min(x, cols):
-    """The smallest of at least one contiguous element."""
-    mark_kernel()
-    out_of_line()
-    best = x[0]
-    for i in range(cols):
-        best = typed.smaller_but_zeros(best, x[i])
-    if best != 0:
-        return best
-    zero = convert(x, 0)
-    return -zero if has_zero(x, cols, -zero) else zero
-
-
-def max_rows(start, stop, x, out, cols, row_step):
-    """Unit: a row."""
-    mark_kernel()
-    for row in range(start, stop):
-        out[row] = row_max(shift(x, row * row_step), cols)
-
-
-def min_rows(start, stop, x, out, cols, row_step):
-    """Unit: a row."""
-    mark_kernel()
-    for row in range(start, stop):
-        out[row] = row_min(shift(x, row * row_step), cols)
-
-
-def max_row_blocks(start, stop, x, out, cols, row_step, blocks):
-    """Unit: one of the `blocks` blocks of a row."""
-    mark_kernel()
-    for unit in range(start, stop):
-        first = unit % blocks * BLOCK
-        out[unit] = row_max(shift(x, unit // blocks * row_step + first), min(BLOCK, cols - first))
-
-
-def min_row_blocks(start, stop, x, out, cols, row_step, blocks):
-    """Unit: one of the `blocks` blocks of a row."""
-    mark_kernel()
-    for unit in range(start, stop):
-        first = unit % blocks * BLOCK
-        out[unit] = row_min(shift(x, unit // blocks * row_step + first), min(BLOCK, cols - first))
-
-
-@scalar
-def column_max(x, rows, step, best, width):
-    """best = the column maxima of at least one row."""
-    for j in range(width):
-        best[j] = x[j]
-    for row in range(1, rows - 3, 4):
-        a, b = shift(x, row * step), shift(x, (row + 1) * step)
-        c, d = shift(x, (row + 2) * step), shift(x, (row + 3) * step)
-        for j in range(width):
-            best[j] = larger(best[j], larger(larger(a[j], b[j]), larger(c[j], d[j])))
-    for row in range(rows - (rows - 1) % 4, rows):
-        line = shift(x, row * step)
-        for j in range(width):
-            best[j] = larger(best[j], line[j])
-
-
-@scalar
-def column_min(x, rows, step, best, width):
-    """best = the column minima of at least one row."""
-    for j in range(width):
-        best[j] = x[j]
-    for row in range(1, rows - 3, 4):
-        a, b = shift(x, row * step), shift(x, (row + 1) * step)
-        c, d = shift(x, (row + 2) * step), shift(x, (row + 3) * step)
-        for j in range(width):
-            best[j] = smaller(best[j], smaller(smaller(a[j], b[j]), smaller(c[j], d[j])))
-    for row in range(rows - (rows - 1) % 4, rows):
-        line = shift(x, row * step)
-        for j in range(width):
-            best[j] = smaller(best[j], line[j])
-
-
-def max_columns(start, stop, x, out, rows, cols, outer_step, row_step, panels, panel):
-    """Unit: one of the `panels` panels of `panel` columns of an outer slice."""
-    mark_kernel()
-    for unit in range(start, stop):
-        outer, left = unit // panels, unit % panels * panel
-        corner, line = shift(x, outer * outer_step + left), shift(out, outer * cols + left)
-        column_max(corner, rows, row_step, line, min(panel, cols - left))
-
-
-def min_columns(start, stop, x, out, rows, cols, outer_step, row_step, panels, panel):
-    """Unit: one of the `panels` panels of `panel` columns of an outer slice."""
-    mark_kernel()
-    for unit in range(start, stop):
-        outer, left = unit // panels, unit % panels * panel
-        corner, line = shift(x, outer * outer_step + left), shift(out, outer * cols + left)
-        column_min(corner, rows, row_step, line, min(panel, cols - left))
+row_max, row_min = row_fold(typed.larger_but_zeros, 0.0), row_fold(typed.smaller_but_zeros, -0.0)
+column_max, column_min = column_fold(larger), column_fold(smaller)
+max_rows, max_row_blocks, max_columns = reduction_kernels(row_max, column_max, BLOCK)
+min_rows, min_row_blocks, min_columns = reduction_kernels(row_min, column_min, BLOCK)
 
 
 @block
@@ -164,8 +80,8 @@ def arg_columns(start, stop, x, out, rows, cols, outer_step, row_step, panels, p
     mark_kernel()
     best, place = stack_like(x, PANEL), stack_of(np.int32, PANEL)
     for unit in range(start, stop):
-        outer, left = unit // panels, unit % panels * panel
-        width, corner = min(panel, cols - left), shift(x, outer * outer_step + left)
+        outer, left, width = panel_at(unit, panels, panel, cols)
+        corner = shift(x, outer * outer_step + left)
         for j in range(width):
             best[j], place[j] = corner[j], np.int32(0)
         for row in range(1, rows):

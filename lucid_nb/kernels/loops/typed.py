@@ -68,6 +68,13 @@ def out_of_line(typing):
     return types.void(), emit
 
 
+@scalar
+def clear(x, count):
+    """x = 0."""
+    for i in range(count):
+        x[i] = convert(x, 0)
+
+
 def _ieee(name, flags=()):
     def emit(context, builder, sig, args):
         kind = ir.FunctionType(args[0].type, [args[0].type] * 2)
