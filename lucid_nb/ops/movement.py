@@ -23,7 +23,7 @@ def as_tensor(op: str, x: Any) -> Tensor:
     return found
 
 
-def deliver(op: str, result: Tensor, out: Any) -> Tensor:
+def deliver(op: str, result: Tensor, out: Any) -> Any:
     """The result, or `out` (a tensor, or an array of NumPy's) with the result written into it, and recorded."""
     if out is None:
         return result
