@@ -3,6 +3,7 @@
 Fewer axes are led by axes of size 1. Kernels bounds-check every tap, so padding is never stored.
 """
 
+from collections.abc import Callable
 from functools import cache
 from math import prod
 from typing import Any
@@ -15,7 +16,7 @@ from . import runtime
 from .array import DeviceArray
 from .copy import flat
 from .reduce import add, block_merge
-from .runtime import BLOCK, cuda, shared_memory
+from .runtime import BLOCK, cuda, inline, shared_memory
 from .scalars import compute, narrow, widen_to
 
 
@@ -33,107 +34,86 @@ def _casts(dtype: np.dtype) -> tuple[Any, Any, Any]:
     return widen_to(dtype, compute(dtype)), narrow(dtype), compute(dtype).type
 
 
+@inline
+def _read_input(at, tap, size, stride, low, step):
+    """The element of an input axis that result `at` reads through a tap; -1 outside."""
+    place = at * stride - low + tap * step
+    return place if place >= 0 and place < size else -1
+
+
+@inline
+def _reading_result(at, tap, size, stride, low, step):
+    """The result along an axis that reads element `at` of the input through a tap; -1 where there is none."""
+    place = at + low - tap * step
+    return place // stride if place >= 0 and place % stride == 0 and place // stride < size else -1
+
+
 @cache
-def _conv_kernel(dtype: np.dtype) -> Any:
+def _correlate_kernel(met: Callable, dtype: np.dtype) -> Any:
+    """y from x, where met(place in y, tap, size of x, ...) says what of x is read.
+
+    Of the weights of a group, channels of x are `x_step` taps apart and those of y `y_step`.
+    """
     load, store, number = _casts(dtype)
 
-    def conv(count, x, w, y, channels, filters, groups, x_size, w_size, y_size, stride, low, dilation):
+    def correlate(count, x, w, y, x_channels, y_channels, groups, x_step, y_step, x_size, y_size, taps, stride, low,
+                  dilation):
         depth, height, width = x_size
-        taps_d, taps_h, taps_w = w_size
         y_depth, y_height, y_width = y_size
+        taps_d, taps_h, taps_w = taps
         stride_d, stride_h, stride_w = stride
         low_d, low_h, low_w = low
         step_d, step_h, step_w = dilation
-        inputs = channels // groups
+        inputs, outputs = x_channels // groups, y_channels // groups
         i = cuda.grid(1)
         while i < count:
-            at_w = i % y_width * stride_w - low_w
-            at_h = i // y_width % y_height * stride_h - low_h
-            at_d = i // (y_width * y_height) % y_depth * stride_d - low_d
+            at_w = i % y_width
+            at_h = i // y_width % y_height
+            at_d = i // (y_width * y_height) % y_depth
             item = i // (y_width * y_height * y_depth)
-            o = item % filters
-            first = item // filters * channels + o // (filters // groups) * inputs
+            o = item % y_channels
+            group = o // outputs
+            first = item // y_channels * x_channels + group * inputs
+            w_first = group * inputs * outputs + o % outputs * y_step
             total = number(0)
             for c in range(inputs):
                 for kd in range(taps_d):
-                    d = at_d + kd * step_d
-                    if d >= 0 and d < depth:
+                    d = met(at_d, kd, depth, stride_d, low_d, step_d)
+                    if d >= 0:
                         for kh in range(taps_h):
-                            h = at_h + kh * step_h
-                            if h >= 0 and h < height:
+                            h = met(at_h, kh, height, stride_h, low_h, step_h)
+                            if h >= 0:
                                 x_row = (((first + c) * depth + d) * height + h) * width
-                                w_row = (((o * inputs + c) * taps_d + kd) * taps_h + kh) * taps_w
+                                w_row = (((w_first + c * x_step) * taps_d + kd) * taps_h + kh) * taps_w
                                 for kw in range(taps_w):
-                                    v = at_w + kw * step_w
-                                    if v >= 0 and v < width:
+                                    v = met(at_w, kw, width, stride_w, low_w, step_w)
+                                    if v >= 0:
                                         total += load(x[x_row + v]) * load(w[w_row + kw])
             y[i] = store(total)
             i += cuda.gridsize(1)
-    return runtime.kernel(conv)
+    return runtime.kernel(correlate)
+
+
+def _correlate(met: Callable, x: DeviceArray, w: DeviceArray, window: Window, shape: Shape,
+               steps: tuple[int, int]) -> DeviceArray:
+    result = geometry.empty(shape, x.element)
+    if result.size:
+        blocks = runtime.grid(runtime.ceil_div(result.size, runtime.THREADS))
+        runtime.launch(_correlate_kernel(met, x.element), blocks, runtime.THREADS, result.size, flat(x), flat(w),
+                       result.memory, x.shape[1], shape[1], window.groups, *steps, _triple(x.shape[2:], 1),
+                       _triple(shape[2:], 1), _triple(w.shape[2:], 1), *_geometry(window))
+    return result
 
 
 def conv(x: DeviceArray, w: DeviceArray, window: Window) -> DeviceArray:
     """Correlation of x (batch, channels, *sizes) with w (filters, channels // groups, *taps)."""
-    sizes = window.output_sizes(x.shape[2:], w.shape[2:])
-    result = geometry.empty((x.shape[0], w.shape[0], *sizes), x.element)
-    if result.size:
-        blocks = runtime.grid(runtime.ceil_div(result.size, runtime.THREADS))
-        runtime.launch(_conv_kernel(x.element), blocks, runtime.THREADS, result.size, flat(x), flat(w), result.memory,
-                       x.shape[1], w.shape[0], window.groups, _triple(x.shape[2:], 1), _triple(w.shape[2:], 1),
-                       _triple(sizes, 1), *_geometry(window))
-    return result
-
-
-@cache
-def _conv_input_grad_kernel(dtype: np.dtype) -> Any:
-    load, store, number = _casts(dtype)
-
-    def conv_input_grad(count, g, w, dx, channels, filters, groups, x_size, w_size, y_size, stride, low, dilation):
-        depth, height, width = x_size
-        taps_d, taps_h, taps_w = w_size
-        y_depth, y_height, y_width = y_size
-        stride_d, stride_h, stride_w = stride
-        low_d, low_h, low_w = low
-        step_d, step_h, step_w = dilation
-        inputs, outputs = channels // groups, filters // groups
-        i = cuda.grid(1)
-        while i < count:
-            at_w = i % width + low_w
-            at_h = i // width % height + low_h
-            at_d = i // (width * height) % depth + low_d
-            item = i // (width * height * depth)
-            c = item % channels
-            group = c // inputs
-            first = item // channels * filters + group * outputs
-            total = number(0)
-            for o in range(outputs):
-                for kd in range(taps_d):
-                    d = at_d - kd * step_d
-                    if d >= 0 and d % stride_d == 0 and d // stride_d < y_depth:
-                        for kh in range(taps_h):
-                            h = at_h - kh * step_h
-                            if h >= 0 and h % stride_h == 0 and h // stride_h < y_height:
-                                g_row = (((first + o) * y_depth + d // stride_d) * y_height + h // stride_h) * y_width
-                                w_row = ((((group * outputs + o) * inputs + c - group * inputs) * taps_d + kd)
-                                         * taps_h + kh) * taps_w
-                                for kw in range(taps_w):
-                                    v = at_w - kw * step_w
-                                    if v >= 0 and v % stride_w == 0 and v // stride_w < y_width:
-                                        total += load(g[g_row + v // stride_w]) * load(w[w_row + kw])
-            dx[i] = store(total)
-            i += cuda.gridsize(1)
-    return runtime.kernel(conv_input_grad)
+    shape = (x.shape[0], w.shape[0], *window.output_sizes(x.shape[2:], w.shape[2:]))
+    return _correlate(_read_input, x, w, window, shape, (1, w.shape[1]))
 
 
 def conv_input_grad(g: DeviceArray, w: DeviceArray, window: Window, x_shape: Shape) -> DeviceArray:
     """The gradient of the input, of shape `x_shape`, from that of the result."""
-    result = geometry.empty(x_shape, g.element)
-    if result.size:
-        blocks = runtime.grid(runtime.ceil_div(result.size, runtime.THREADS))
-        runtime.launch(_conv_input_grad_kernel(g.element), blocks, runtime.THREADS, result.size, flat(g), flat(w),
-                       result.memory, x_shape[1], w.shape[0], window.groups, _triple(x_shape[2:], 1),
-                       _triple(w.shape[2:], 1), _triple(g.shape[2:], 1), *_geometry(window))
-    return result
+    return _correlate(_reading_result, g, w, window, x_shape, (w.shape[1], 1))
 
 
 @cache

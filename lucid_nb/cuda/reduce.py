@@ -8,7 +8,7 @@ bits on every device. There are no warp intrinsics: the simulator lacks them.
 from collections.abc import Callable
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,14 +61,22 @@ def both(a, b):
     return a & b
 
 
-COMBINE = {"sum": add, "prod": multiply, "max": larger, "min": smaller, "any": either, "all": both}
+class Kind(NamedTuple):
+    """A kind of reduction: how two values combine, and the value of a dtype that changes nothing."""
+
+    combine: Callable
+    identity: Callable[[np.dtype], Any]
+    logical: bool = False            # whether elements count as 0 or 1, whatever their dtype
 
 
-def identity(kind: str, dtype: np.dtype) -> Any:
-    """What changes nothing."""
-    if kind in ("max", "min"):
-        return dtype.type(lowest(dtype) if kind == "max" else highest(dtype))
-    return dtype.type(kind in ("prod", "all"))
+KINDS = {
+    "sum": Kind(add, lambda dtype: 0),
+    "prod": Kind(multiply, lambda dtype: 1),
+    "max": Kind(larger, lowest),
+    "min": Kind(smaller, highest),
+    "any": Kind(either, lambda dtype: 0, logical=True),
+    "all": Kind(both, lambda dtype: 1, logical=True),
+}
 
 
 # ------------------------------------------------------------------------------------------------------- kernels
@@ -93,14 +101,14 @@ def block_merge(combine: Callable) -> Callable:
 
 def _accumulator(kind: str, dtype: np.dtype) -> np.dtype:
     """The dtype that partial results have."""
-    if kind in ("any", "all") or dtype == BOOL:
+    if KINDS[kind].logical or dtype == BOOL:
         return np.dtype(np.uint8)
     return compute(dtype)
 
 
 def _loader(kind: str, source: np.dtype, accumulate: np.dtype) -> Callable:
     """From memory to the accumulator."""
-    if kind not in ("any", "all"):
+    if not KINDS[kind].logical:
         return widen_to(source, accumulate)
     if source.name != "bfloat16":
         return is_true
@@ -112,8 +120,8 @@ def _loader(kind: str, source: np.dtype, accumulate: np.dtype) -> Callable:
 
 @cache
 def _reduce_kernel(kind: str, source: np.dtype, accumulate: np.dtype, result: np.dtype) -> Any:
-    load, store, combine, start = (_loader(kind, source, accumulate), narrow(result), COMBINE[kind],
-                                   identity(kind, accumulate))
+    load, store = _loader(kind, source, accumulate), narrow(result)
+    combine, start = KINDS[kind].combine, accumulate.type(KINDS[kind].identity(accumulate))
     merge, memory = block_merge(combine), shared_memory(BLOCK, accumulate)
 
     def reduce(x, y, outer, count, inner, chunks, chunk):
@@ -199,7 +207,7 @@ def _same(a, b):
 @cache
 def _arg_reduce_kernel(kind: str, source: np.dtype) -> Any:
     number = compute(source) if source != BOOL else np.dtype(np.uint8)
-    load, start = widen_to(source, number), identity(kind, number)
+    load, start = widen_to(source, number), number.type(KINDS[kind].identity(number))
     value_memory, place_memory = shared_memory(BLOCK, number), shared_memory(BLOCK, np.dtype(np.int64))
     beats = _after if kind == "max" else _below
 

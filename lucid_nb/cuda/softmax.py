@@ -14,17 +14,38 @@ from . import array as geometry
 from .array import DeviceArray, Shape
 from .copy import flat
 from .reduce import add, as_slices, block_merge, larger, launch_slices
-from .runtime import BLOCK, cuda, inline, kernel, shared_memory
+from .runtime import BLOCK, block_inline, cuda, inline, kernel, shared_memory
 from .scalars import compute, lowest, narrow, widen_to
 from .vocabulary import functions
 
 
 def _scalars(dtype: np.dtype) -> tuple[Any, ...]:
-    """load, store, exp, log, maximum and sum of a block, its memory, cast, lowest value: what kernels close over."""
+    """load, store, exp, log, memory of a block, cast: what kernels close over."""
     number = compute(dtype)
     entries = functions(number.name)
-    return (widen_to(dtype, number), narrow(dtype), entries["exp"], entries["log"], block_merge(larger),
-            block_merge(add), shared_memory(BLOCK, number), number.type, number.type(lowest(number)))
+    return (widen_to(dtype, number), narrow(dtype), entries["exp"], entries["log"], shared_memory(BLOCK, number),
+            number.type)
+
+
+@cache
+def _exponential_sum(dtype: np.dtype) -> Callable:
+    """A block's function of its columns: what distances are taken to, the maximum, and the sum of exp(x - that)."""
+    load, _, exp, _, _, number = _scalars(dtype)
+    zero, least = number(0), number(lowest(compute(dtype)))
+    block_max, block_sum = block_merge(larger), block_merge(add)
+
+    def exponential_sum(shared, x, base, walked, inner):
+        lanes, lane = cuda.blockDim.y, cuda.threadIdx.y
+        top = least
+        for k in range(lane, walked, lanes):
+            top = larger(top, load(x[base + k * inner]))
+        top = block_max(shared, top)
+        shift = zero if top == least else top       # only -inf: the differences stay -inf
+        total = zero
+        for k in range(lane, walked, lanes):
+            total += exp(load(x[base + k * inner]) - shift)
+        return shift, block_sum(shared, total)
+    return block_inline(exponential_sum)
 
 
 @inline
@@ -39,8 +60,8 @@ def _log_softmax(value, shift, total, exp, log, zero):
 
 @cache
 def _forward_kernel(finish: Callable, dtype: np.dtype) -> Any:
-    load, store, exp, log, block_max, block_sum, memory, number, least = _scalars(dtype)
-    zero = number(0)
+    load, store, exp, log, memory, number = _scalars(dtype)
+    zero, exponential_sum = number(0), _exponential_sum(dtype)
 
     def softmax(x, y, outer, count, inner):
         shared = memory()
@@ -51,15 +72,7 @@ def _forward_kernel(finish: Callable, dtype: np.dtype) -> Any:
             column = block % tiles * columns + cuda.threadIdx.x
             base = block // tiles * count * inner + column
             walked = count if column < inner else 0
-            top = least
-            for k in range(lane, walked, lanes):
-                top = larger(top, load(x[base + k * inner]))
-            top = block_max(shared, top)
-            shift = zero if top == least else top       # only -inf: the differences stay -inf
-            total = zero
-            for k in range(lane, walked, lanes):
-                total += exp(load(x[base + k * inner]) - shift)
-            total = block_sum(shared, total)
+            shift, total = exponential_sum(shared, x, base, walked, inner)
             for k in range(lane, walked, lanes):
                 y[base + k * inner] = store(finish(load(x[base + k * inner]), shift, total, exp, log, zero))
             block += cuda.gridDim.x
@@ -86,12 +99,12 @@ def log_softmax(raw: DeviceArray, axis: int) -> DeviceArray:
 
 @cache
 def _logsumexp_kernel(dtype: np.dtype) -> Any:
-    load, store, exp, log, block_max, block_sum, memory, number, least = _scalars(dtype)
-    zero, most = number(0), number(np.inf)
+    _, store, _, log, memory, number = _scalars(dtype)
+    most, exponential_sum = number(np.inf), _exponential_sum(dtype)
 
     def logsumexp(x, y, outer, count, inner):
         shared = memory()
-        columns, lanes, lane = cuda.blockDim.x, cuda.blockDim.y, cuda.threadIdx.y
+        columns, lane = cuda.blockDim.x, cuda.threadIdx.y
         tiles = (inner + columns - 1) // columns
         block = cuda.blockIdx.x
         while block < outer * tiles:
@@ -99,17 +112,9 @@ def _logsumexp_kernel(dtype: np.dtype) -> Any:
             row = block // tiles
             base = row * count * inner + column
             walked = count if column < inner else 0
-            top = least
-            for k in range(lane, walked, lanes):
-                top = larger(top, load(x[base + k * inner]))
-            top = block_max(shared, top)
-            shift = zero if top == least or top == most else top
-            total = zero
-            for k in range(lane, walked, lanes):
-                total += exp(load(x[base + k * inner]) - shift)
-            total = block_sum(shared, total)
+            shift, total = exponential_sum(shared, x, base, walked, inner)
             if lane == 0 and column < inner:
-                y[row * inner + column] = store(shift + log(total))
+                y[row * inner + column] = store(shift if shift == most else shift + log(total))
             block += cuda.gridDim.x
     return kernel(logsumexp)
 
@@ -146,8 +151,8 @@ def _log_softmax_gradient(y, g, total, exp):
 
 @cache
 def _backward_kernel(term: Callable, finish: Callable, dtype: np.dtype) -> Any:
-    load, store, exp, _, _, block_sum, memory, number, _ = _scalars(dtype)
-    zero = number(0)
+    load, store, exp, _, memory, number = _scalars(dtype)
+    zero, block_sum = number(0), block_merge(add)
 
     def softmax_grad(y, g, dx, outer, count, inner):
         shared = memory()
@@ -190,28 +195,20 @@ def log_softmax_grad(y: DeviceArray, g: DeviceArray, axis: int) -> DeviceArray:
 # --------------------------------------------------------------------------------------------------- cross entropy
 @cache
 def _cross_entropy_kernel(dtype: np.dtype) -> Any:
-    load, store, exp, log, block_max, block_sum, memory, number, least = _scalars(dtype)
-    zero = number(0)
+    load, store, _, log, memory, number = _scalars(dtype)
+    zero, exponential_sum = number(0), _exponential_sum(dtype)
 
     def cross_entropy(x, target, losses, ignored, rows, classes, inner):
         shared = memory()
-        lanes, lane = cuda.blockDim.y, cuda.threadIdx.y
-        row = cuda.blockIdx.x
+        lane, row = cuda.threadIdx.y, cuda.blockIdx.x
         while row < rows:
-            top = least
-            for k in range(lane, classes, lanes):
-                top = larger(top, load(x[row * classes + k]))
-            top = block_max(shared, top)
-            total = zero
-            for k in range(lane, classes, lanes):
-                total += exp(load(x[row * classes + k]) - top)
-            total = block_sum(shared, total)
+            shift, total = exponential_sum(shared, x, row * classes, classes, 1)
             if lane == 0:
                 wanted = target[row]
                 if wanted == ignored:
                     losses[row] = store(zero)
                 else:
-                    losses[row] = store(log(total) - (load(x[row * classes + wanted]) - top))
+                    losses[row] = store(log(total) - (load(x[row * classes + wanted]) - shift))
             row += cuda.gridDim.x
     return kernel(cross_entropy)
 
@@ -228,23 +225,15 @@ def cross_entropy(logits: DeviceArray, target: DeviceArray, ignore_index: int) -
 
 @cache
 def _cross_entropy_grad_kernel(dtype: np.dtype) -> Any:
-    load, store, exp, log, block_max, block_sum, memory, number, least = _scalars(dtype)
-    zero, one = number(0), number(1)
+    load, store, exp, log, memory, number = _scalars(dtype)
+    zero, one, exponential_sum = number(0), number(1), _exponential_sum(dtype)
 
     def cross_entropy_grad(x, target, g, dx, ignored, rows, classes, inner):
         shared = memory()
         lanes, lane = cuda.blockDim.y, cuda.threadIdx.y
         row = cuda.blockIdx.x
         while row < rows:
-            top = least
-            for k in range(lane, classes, lanes):
-                top = larger(top, load(x[row * classes + k]))
-            top = block_max(shared, top)
-            shift = zero if top == least else top
-            total = zero
-            for k in range(lane, classes, lanes):
-                total += exp(load(x[row * classes + k]) - shift)
-            total = block_sum(shared, total)
+            shift, total = exponential_sum(shared, x, row * classes, classes, 1)
             wanted, scale = target[row], load(g[row])
             for k in range(lane, classes, lanes):
                 share = _softmax(load(x[row * classes + k]), shift, total, exp, log, zero)
