@@ -1,12 +1,14 @@
 """Backward on Tensors: how pullbacks call ops, on raw arrays or recorded, and how gradients reach the leaves."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from . import anomaly, backend, config, tape
+from . import anomaly, backend, tape
 from .apply import apply, as_operand
 from .array import Leaf, Tensor, fresh
 from .errors import DeviceError, GradError
@@ -15,6 +17,7 @@ from .shapes import LARGE
 from .storage import Broadcast, Movement, Permute, Version
 
 Params = Mapping[str, Any] | None
+CONFIG = f"{__package__}.config"      # imported with the first backward: a wrong setting must not stop the import
 
 
 class Runner:
@@ -181,7 +184,7 @@ def gradients_of(outputs: Sequence[Tensor], seeds: Sequence[Any], retain_graph: 
         roots.append((node, seed if create_graph else seed.raw))
     runner = recording_runner if create_graph else raw_runner
     with tape.grad_mode(create_graph):
-        if not config.check_nan:
+        if not (sys.modules.get(CONFIG) or import_module(CONFIG)).check_nan:
             return tape.backward(roots, runner, retain_graph or create_graph)
         found = tape.backward(roots, runner, retain_graph or create_graph, partial(anomaly.pull, raw_runner))
         anomaly.check_sums(found)
