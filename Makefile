@@ -47,8 +47,9 @@ $(VENV)/.made: | same-python
 	$(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
-# An interpreter that was named, and that .venv is not made of.
+# The interpreter must run; where it was named, .venv must be made of it.
 same-python:
+	@$(PYTHON) -V >/dev/null || { echo "$(PYTHON) does not run. Name an interpreter: make PYTHON=python3.12 ..."; exit 1; }
 	@test "$(origin PYTHON)" = file || test ! -e $(VENV)/.made || test "$$($(PYTHON) -V)" = "$$($(RUN) -V)" || \
 		{ echo "$(VENV) is $$($(RUN) -V), $(PYTHON) is $$($(PYTHON) -V). To change over: make clean"; exit 1; }
 

@@ -61,6 +61,8 @@ def _raw_of(op: str, data: Any, dtype: Any, device: Any, copies: bool) -> Any:
     if dtype is None and not is_foreign and array.dtype == dtypes.FLOAT64:
         wanted = dtypes.FLOAT32 if table.name == "mlx" and dtypes.default_dtype() == dtypes.FLOAT64 \
             else dtypes.default_dtype()
+    if dtype is None and not is_foreign and array.dtype.kind == "c" and table.name == "mlx":
+        wanted = np.dtype(np.complex64)
     if not is_foreign and wanted.kind in "iu" and array.dtype.kind in "iuf" and array.size:
         _check_fits(op, array, wanted)
     if copies and is_foreign and array.dtype == wanted and array.flags.c_contiguous:

@@ -5,6 +5,7 @@ the two together give float32.
 """
 
 import builtins
+import math
 from functools import cache
 from typing import Any
 
@@ -78,8 +79,9 @@ def as_dtype(op: str, dtype: Any) -> np.dtype:
 def check_supported(op: str, dtype: np.dtype) -> np.dtype:
     """Refuse strings, objects, dates and records."""
     if not is_supported(dtype):
-        raise DTypeError(f"{op}: {dtype} data has no arithmetic here. Use bool, integer, float or complex data, "
-                         "converted with NumPy's astype.")
+        remedy = ("Give numbers, or arrays and lists of numbers." if dtype.kind == "O" else
+                  "Use bool, integer, float or complex data, converted with NumPy's astype.")
+        raise DTypeError(f"{op}: {dtype} data has no arithmetic here. {remedy}")
     return dtype
 
 
@@ -128,8 +130,8 @@ def as_weak_scalar(op: str, value: Any, dtype: np.dtype) -> np.ndarray:
     if dtype.kind in "iu":
         bounds = np.iinfo(dtype)
         if not bounds.min <= value <= bounds.max:
-            raise OverflowError(f"{op}: {value} does not fit {dtype} ({bounds.min} to {bounds.max}). "
-                                "Use a wider dtype.")
+            remedy = "Use a wider dtype." if math.isfinite(value) else "Use a float dtype."
+            raise OverflowError(f"{op}: {value} does not fit {dtype} ({bounds.min} to {bounds.max}). {remedy}")
     try:
         array = np.array(value, FLOAT64).astype(dtype) if dtype == BFLOAT16 else np.array(value, dtype)
     except builtins.OverflowError:

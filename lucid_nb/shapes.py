@@ -6,7 +6,7 @@ from math import prod
 from operator import index as to_index
 from typing import Any
 
-from .errors import AxisError, IndexError, ShapeError
+from .errors import AxisError, DTypeError, IndexError, ShapeError
 
 Shape = tuple[int, ...]
 LARGE = 32768        # elements from which recycled memory and threads pay
@@ -80,7 +80,7 @@ def normalize_axis(op: str, axis: int, ndim: int) -> int:
         try:
             axis = to_index(axis)
         except TypeError:
-            raise AxisError(f"{op}: axis {axis!r} is not an integer. Use integers.") from None
+            raise DTypeError(f"{op}: axis {axis!r} is not an integer. Use integers.") from None
     if not -ndim <= axis < ndim:
         raise AxisError(f"{op}: axis {axis} is out of range for {ndim} dimensions. Use {-ndim} to {ndim - 1}."
                         if ndim else f"{op}: axis {axis} of a 0-d array. Leave axis out.")

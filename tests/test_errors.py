@@ -101,8 +101,8 @@ CASES: dict[str, tuple[Callable[[Any, Callable], Any], type, str]] = {
                   "conv2d: bias (3,) for 2 output channels. It must have shape (2,)."),
     # axes
     "axis": (lambda x, new: x.sum(2), AxisError, "sum: axis 2 is out of range for 2 dimensions. Use -2 to 1."),
-    "axis text": (lambda x, new: x.sum("a"), AxisError, "sum: axis 'a' is not an integer. Use integers."),
-    "axis float": (lambda x, new: x.mean(1.5), AxisError, "mean: axis 1.5 is not an integer. Use integers."),
+    "axis text": (lambda x, new: x.sum("a"), DTypeError, "sum: axis 'a' is not an integer. Use integers."),
+    "axis float": (lambda x, new: x.mean(1.5), DTypeError, "mean: axis 1.5 is not an integer. Use integers."),
     "axis twice": (lambda x, new: x.max((0, -2)), AxisError,
                    "max: axis (0, -2) names an axis twice. Name each once."),
     "axis of softmax": (lambda x, new: lnb.log_softmax(x, axis=-3), AxisError,
@@ -132,8 +132,10 @@ CASES: dict[str, tuple[Callable[[Any, Callable], Any], type, str]] = {
     "text first": (lambda x, new: "a" * x, DTypeError, f"multiply: {TEXT_DATA}"),
     "text data": (lambda x, new: lnb.tensor(["a"], device=x.device), DTypeError, f"tensor: {TEXT_DATA}"),
     "text written": (lambda x, new: x.__setitem__(0, "a"), DTypeError, f"setitem: {TEXT_DATA}"),
-    "none": (lambda x, new: lnb.exp(None), DTypeError, "exp: object data has no arithmetic here. Use bool, integer, "
-             "float or complex data, converted with NumPy's astype."),
+    "none": (lambda x, new: lnb.exp(None), DTypeError, "exp: object data has no arithmetic here. Give numbers, "
+             "or arrays and lists of numbers."),
+    "nan as an integer": (lambda x, new: lnb.tensor([float("nan")], dtype="int8"), lnb.OverflowError,
+                          "tensor: nan does not fit int8 (-128 to 127). Use a float dtype."),
     "none in a list": (lambda x, new: lnb.tensor([1, None]), DTypeError,
                        "tensor: the sequence has elements that are not numbers. Use numbers of one kind."),
     "dtype": (lambda x, new: x.astype("nope"), DTypeError,
