@@ -94,6 +94,7 @@ def apply(op: Elementwise | Primitive, values: Sequence[Any], params: Params = N
     if isinstance(op, Elementwise):
         raws = op.strengthen([x.raw if isinstance(x, Tensor) else x for x in tensors])
         tensors = [x if isinstance(x, Tensor) else Tensor(raw) for x, raw in zip(tensors, raws)]
+        op = op.chosen(raws)
     else:
         tensors = [x if isinstance(x, Tensor) else as_operand(op.name, x, backend.default_device()) for x in tensors]
         raws = [x.raw for x in tensors]

@@ -19,6 +19,7 @@ from .errors import DTypeError, ShapeError
 from .shapes import LARGE
 
 UINT64 = np.dtype(np.uint64)
+COMPARISONS = frozenset("greater greater_equal less less_equal equal not_equal".split())
 RESULT = -1                     # in `keeps`: the primitive's result instead of an input
 registry: dict[str, "Elementwise | Primitive"] = {}
 
@@ -27,24 +28,42 @@ registry: dict[str, "Elementwise | Primitive"] = {}
 class Rule:
     """Which dtypes an op takes, and which of them it computes in.
 
-    `kind`: "number" keeps integers, "float" computes on floats (of small integers in small ones), "ratio" computes on
-    floats and on integers in float64, "choice" has a bool condition first.
+    `kind`: "number" keeps integers, "integer" takes only them, "float" computes on floats (of small integers in small
+    ones), "ratio" computes on floats and on integers in float64, "double" on nothing smaller than float64 or
+    complex128, "choice" has a bool condition first.
     """
 
     kind: str = "number"
     bools: bool | str = True    # are bools numbers for it? Or the dtype that they are taken for
     complexes: bool = False
+    integers: tuple[int, ...] = ()    # inputs that are integers of any dtype and decide nothing (an exponent of two)
 
     def loop(self, op: str, keys: tuple[Key, ...]) -> np.dtype:
         """The dtype that the formula computes on, of operands with these dtypes."""
-        dtype = dtypes.promote(keys[1:] if self.kind == "choice" else keys)
+        dtype = dtypes.promote(self._deciding(op, keys))
         if self.kind in ("float", "ratio"):
             dtype = dtypes.FLOAT64 if self.kind == "ratio" and dtype.kind in "biu" else dtypes.to_float(dtype)
+        elif self.kind == "double":
+            dtype = dtypes.promote((dtype, dtypes.FLOAT64))
+        elif self.kind == "integer" and dtype.kind not in "biu":
+            raise DTypeError(f"{op}: takes integers, and the operands have {dtype} in common. Use .astype('int64').")
         if dtype.kind == "c" and not self.complexes:
             raise DTypeError(f"{op}: has no meaning for {dtype}. Take .real or .imag, or abs(x).")
         if dtype.kind == "b" and not self.bools:
             raise DTypeError(f"{op}: has no meaning for bool. Use .astype('int8'), or logical functions.")
         return np.dtype(self.bools) if dtype.kind == "b" and isinstance(self.bools, str) else dtype
+
+    def _deciding(self, op: str, keys: tuple[Key, ...]) -> tuple[Key, ...]:
+        """The dtypes that decide what is computed in."""
+        if self.kind == "choice":
+            return keys[1:]
+        if not self.integers:
+            return keys
+        for number in self.integers:
+            given = dtypes.promote((keys[number],))
+            if given.kind not in "biu":
+                raise DTypeError(f"{op}: operand {number + 1} is {given}, and must be integers. Use .astype('int32').")
+        return tuple([key for number, key in enumerate(keys) if number not in self.integers])
 
 
 @dataclass
@@ -101,15 +120,22 @@ class Compiled:
 class Elementwise:
     """A scalar formula as an op."""
 
-    def __init__(self, name: str, outputs: tuple[expr.Expr, ...], arity: int, facts: Facts | None = None) -> None:
+    def __init__(self, name: str, outputs: tuple[expr.Expr, ...], arity: int, facts: Facts | None = None, *,
+                 integers: tuple[int, ...] = (), of_complex: "Elementwise | None" = None) -> None:
         self.name, self.outputs, self.arity, self.facts = name, outputs, arity, facts or Facts()
-        self.rule = self.facts.rule if facts else Rule(complexes=True)
+        self.rule = self.facts.rule if facts else Rule(complexes=True, integers=integers)
+        self.of_complex = of_complex                  # what serves complex numbers instead, where their formula differs
         self.warns = self.facts.oracle.startswith("numpy.") and self.rule.kind != "choice"
         self.compiled: dict[Any, Compiled] = {}       # by raw.dtype of the one input, or a tuple; a device has its own
         self.plans: dict[tuple[bool, ...], Plan] = {}
         self.conditions = _conditions(outputs)
-        self.is_comparison = all(node.op in expr.vocabulary and expr.vocabulary[node.op].result == "bool"
-                                 for node in outputs)
+        self.is_comparison = all(node.op in COMPARISONS for node in outputs)
+
+    def chosen(self, raws: Sequence[Any]) -> "Elementwise":
+        """The op itself, or that of complex numbers where it has one and an operand is complex."""
+        if self.of_complex is not None and any(backend.of(raw).dtype_of(raw).kind == "c" for raw in raws):
+            return self.of_complex
+        return self
 
     def plan(self, edges: Sequence[Any]) -> Plan:
         """The plan for inputs with these edges."""
@@ -127,7 +153,8 @@ class Elementwise:
         for node in outputs:
             routes.append((True, node.literal) if node.op == "input" else (False, len(computed)))
             computed += [] if node.op == "input" else [node]
-        op = Elementwise(f"{self.name}_gradient", tuple(computed), len(used)) if computed else None
+        integers = tuple([number for number, i in enumerate(used) if i in self.rule.integers])
+        op = Elementwise(f"{self.name}_gradient", tuple(computed), len(used), integers=integers) if computed else None
         return Plan(op, tuple(i for i in used if i < limit), tuple(i - limit for i in used if i >= limit), served,
                     tuple(routes), len(self.outputs) == 1)
 
@@ -145,7 +172,9 @@ class Elementwise:
         loop, outputs = self.rule.loop(self.name, self._values(given)), self.outputs
         if self.is_comparison and loop.kind == "f" and all(dtype.kind in "iu" for dtype in given):
             loop, outputs = UINT64, _compared_exactly(outputs, given)
-        wanted = [dtypes.BOOL if self._is_condition(i) else loop for i, dtype in enumerate(given)]
+        wanted = [dtypes.BOOL if self._is_condition(i) else loop for i in range(len(given))]
+        for i in self.rule.integers:
+            wanted[i] = given[i] if given[i].kind in "iu" else np.dtype(np.int8)
         typed = program.type_program(outputs, [dtype.name for dtype in wanted], table.NATIVE(), self.warns)
         kernel = table.map(typed, self.name)
         if list(given) == wanted:
@@ -171,7 +200,7 @@ class Elementwise:
         """Raw arrays to raw arrays."""
         raws = self.strengthen(raws)
         try:
-            compiled = self.compile(raws)
+            compiled = self.chosen(raws).compile(raws)
             return (compiled.large if is_large(raws) else compiled.kernel)(*raws)
         except ValueError as error:
             try:
@@ -192,7 +221,8 @@ class Elementwise:
             operands = [_bounded(o, loop) if is_weak else o for o, is_weak in zip(operands, weak)]
             loop = self.rule.loop(self.name, tuple([type(o) if is_weak else key for o, is_weak, key
                                                     in zip(operands, weak, keys)]))
-        return [constant(self.name, o, loop, table) if is_weak else o for o, is_weak in zip(operands, weak)]
+        return [constant(self.name, o, dtypes.INT64 if number in self.rule.integers else loop, table) if is_weak else o
+                for number, (o, is_weak) in enumerate(zip(operands, weak))]
 
     # ---------------------------------------------------------------------------------------------- backward
     def pullback(self, node: tape.Node, g: Any, call: Any) -> Sequence[Any]:

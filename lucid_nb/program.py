@@ -15,6 +15,7 @@ COMPUTE = {"float16": "float32", "bfloat16": "float32"}
 _RANK = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
          "float32", "float64", "complex64", "complex128")
 REAL = {"complex64": "float32", "complex128": "float64"}
+COMPLEX = {real: dtype for dtype, real in REAL.items()}
 NATIVE_EVERYWHERE = frozenset(name for name, known in _entries.vocabulary.items() if not known.expansion)
 
 
@@ -58,38 +59,58 @@ def type_program(outputs: Sequence[Expr], inputs: Sequence[str], native: Iterabl
     """Fix dtypes: the widest input decides what is computed in, and literals become constants of it.
 
     A bool input stays a bool (a condition) where there is any other. Results of the compute dtype are stored as the
-    inputs' own dtype where they have one only (float16 in, float16 out).
+    one dtype of inputs that is computed in it (float16 in, float16 out). Literals beside real parts are real.
     """
     outputs = expand(outputs, native)
     compute = max((COMPUTE.get(name, name) for name in inputs), key=_RANK.index, default="float64")
-    numbers = {*inputs} - {"bool"}
-    storage = numbers.pop() if len(numbers) == 1 else compute
-    number: dict[Expr, int] = {}
+    deciding = {name for name in inputs if COMPUTE.get(name, name) == compute}
+    storage = deciding.pop() if len(deciding) == 1 else compute
+    number: dict[Expr | tuple[Expr, str], int] = {}
     steps: list[Step] = []
+
+    def place(node: Expr, dtype: str) -> int:
+        """The number of an argument's value; of a literal, of its value in this dtype."""
+        if node.op != "literal":
+            return number[node]
+        if (node, dtype) not in number:
+            number[node, dtype] = len(steps)
+            steps.append(Step("literal", (), dtype, node.literal))
+        return number[node, dtype]
+
     for node in topological(outputs):
-        if node.op == "conjugate" and compute not in REAL:
+        if node.op == "literal":
+            continue
+        kinds = [steps[number[a]].dtype for a in node.args if a.op != "literal"]
+        if node.op in ("conjugate", "real") and kinds[0] not in REAL:
             number[node] = number[node.args[0]]
             continue
-        args = tuple(number[a] for a in node.args)
+        beside = _literal_dtype(kinds, compute)
+        args = tuple([place(a, beside) for a in node.args])
         dtype = _step_dtype(node, [steps[i].dtype for i in args], inputs, compute)
         number[node] = len(steps)
         steps.append(Step(node.op, args, dtype, node.literal))
-    values = tuple(number[node] for node in outputs)
+    values = tuple([place(node, compute) for node in outputs])
     results = tuple(storage if steps[n].dtype == compute else steps[n].dtype for n in values)
     return Program(tuple(inputs), tuple(steps), values, results, warns)
+
+
+def _literal_dtype(kinds: Sequence[str], compute: str) -> str:
+    """The dtype of a literal beside operands of these: real where complex numbers are computed with and they are."""
+    numbers = {kind for kind in kinds if kind != "bool"}
+    return numbers.pop() if compute in REAL and numbers <= {*COMPLEX} and len(numbers) == 1 else compute
 
 
 def _step_dtype(node: Expr, args: Sequence[str], inputs: Sequence[str], compute: str) -> str:
     """The dtype of one step, after checking its arguments."""
     if node.op == "input":
         return "bool" if inputs[node.literal] == "bool" else compute
-    if node.op == "literal":
-        return compute
     if node.op == "where" and args[0] != "bool":
         raise FormulaError(f"where: the condition is {args[0]}. Make it a comparison or a bool input.")
-    result = vocabulary[node.op].result
+    result, values = vocabulary[node.op].result, args[1:] if node.op == "where" else args
     if result == "real":
         return REAL.get(args[0], args[0])
+    if result == "complex":
+        return COMPLEX[args[0]]
     if result == "same":
-        return args[-1] if args[-1] in REAL.values() and compute in REAL else compute
+        return values[0] if len({*values}) == 1 else COMPLEX.get(compute, compute) if {*values} & {*REAL} else compute
     return result

@@ -23,20 +23,22 @@ TENSORS: set[type] = {Tensor}    # and the classes made of it that want the shor
 SQUARE = 180             # two operands of fewer elements broadcast to fewer than LARGE
 
 
-def record(arity: int, *, kind: str = "number", bools: bool | str = True, complexes: bool = False, oracle: str = "",
-           samples: Sequence[tuple[float, float]] = (), ulp: float = 0.0, names: tuple[str, ...] = (),
-           operator: str = "", method: bool = True, published: bool = True,
-           name: str = "") -> Callable[[Callable], Callable]:
+def record(arity: int, *, kind: str = "number", bools: bool | str = True, complexes: bool | Callable = False,
+           integers: tuple[int, ...] = (), oracle: str = "", samples: Sequence[tuple[float, float]] = (),
+           ulp: float = 0.0, names: tuple[str, ...] = (), operator: str = "", method: bool = True,
+           published: bool = True, name: str = "") -> Callable[[Callable], Callable]:
     """A formula becomes an op, its public function, and its methods. What the arguments mean: see `op.Facts`.
 
-    Not `published`, the function is only given back, for a function that looks at its arguments first.
+    `complexes` may be the formula for complex numbers, where it is another one. Not `published`, the function is only
+    given back, for a function that looks at its arguments first.
     """
     def decorate(formula: Callable) -> Callable:
         op_name = name or formula.__name__
         samples_ = tuple(samples) or ((-3.0, 3.0),)
-        facts = Facts(formula.__doc__ or "", Rule(kind, bools, complexes), oracle, samples_ * (arity // len(samples_)),
-                      ulp, names, op_name if method else "", operator)
-        op = Elementwise(op_name, expr.trace(formula, arity), arity, facts)
+        facts = Facts(formula.__doc__ or "", Rule(kind, bools, bool(complexes), integers), oracle,
+                      samples_ * (arity // len(samples_)), ulp, names, op_name if method else "", operator)
+        of_complex = Elementwise(op_name, expr.trace(complexes, arity), arity, facts) if callable(complexes) else None
+        op = Elementwise(op_name, expr.trace(formula, arity), arity, facts, of_complex=of_complex)
         registry[op_name] = op
         roads = {1: unary_function, 2: binary_function} if len(op.outputs) == 1 else {}
         function = roads.get(arity, general_function)(op)
@@ -155,14 +157,15 @@ def binary_function(op: Elementwise) -> Callable:
     return function
 
 
-def scalar_function(op: Elementwise) -> Callable:
+def scalar_function(general: Elementwise) -> Callable:
     """The road of a tensor and a Python scalar, whose 0-d array and kernel are remembered by value."""
-    known: dict[tuple, tuple[Compiled, Tensor]] = {}
+    known: dict[tuple, tuple[Elementwise, Compiled, Tensor]] = {}
     known_for = known.get
 
-    def learn(x: Tensor, scalar: Any, is_first: bool) -> tuple[Compiled, Tensor]:
-        raws = op.strengthen((scalar, x.raw) if is_first else (x.raw, scalar))
-        found = op.compile(raws), Tensor(raws[0 if is_first else 1], None, True)
+    def learn(x: Tensor, scalar: Any, is_first: bool) -> tuple[Elementwise, Compiled, Tensor]:
+        raws = general.strengthen((scalar, x.raw) if is_first else (x.raw, scalar))
+        op = general.chosen(raws)
+        found = op, op.compile(raws), Tensor(raws[0 if is_first else 1], None, True)
         if not (type(scalar) is float and scalar == 0.0) and scalar == scalar:     # 0.0 == -0.0 would be one key
             if len(known) >= 256:                      # a rate that changes at each step, say
                 known.clear()
@@ -171,8 +174,8 @@ def scalar_function(op: Elementwise) -> Callable:
 
     def function(x: Tensor, scalar: Any, is_first: bool, frame: Any) -> Tensor:
         raw = x.raw
-        compiled, constant = (known_for((scalar, type(scalar), raw.dtype, is_first))
-                              or learn(x, scalar, is_first))
+        op, compiled, constant = (known_for((scalar, type(scalar), raw.dtype, is_first))
+                                  or learn(x, scalar, is_first))
         run = compiled.kernel if raw.size < LARGE else compiled.large
         try:
             result = run(constant.raw, raw) if is_first else run(raw, constant.raw)

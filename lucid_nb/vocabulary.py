@@ -24,6 +24,12 @@ def multiply(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return product(g, b), 
 def negative(g: Expr, y: Expr, a: Expr) -> Single: return (-g,)
 @entry(cost=0)
 def conjugate(g: Expr, y: Expr, a: Expr) -> Single: return (m.conjugate(g),)
+@entry(result="real", cost=0)
+def real(g: Expr, y: Expr, z: Expr) -> Single: return (m.real(g),)
+@entry(result="real", cost=0)
+def imag(g: Expr, y: Expr, z: Expr) -> Single: return (m.complex(0, m.real(g)),)
+@entry(result="complex", cost=0)
+def complex_(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return m.real(g), m.imag(g)
 @entry(cost=2)
 def absorbing_product(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return product(g, b), product(g, a)
 

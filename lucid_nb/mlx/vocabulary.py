@@ -49,6 +49,11 @@ def sign_of_float(x: mx.array) -> mx.array:
     return mx.where(x == x, mx.sign(x), x)
 
 
+def complex_of(a: mx.array, b: mx.array) -> mx.array:
+    """a + bi; a multiple of i would make NaN of an infinity."""
+    return mx.stack(mx.broadcast_arrays(a, b), axis=-1).view(mx.complex64).squeeze(-1)
+
+
 # Bits of a float: the integer type of its size, bits of its fraction, the exponent's bias, the power of two that makes
 # a subnormal normal.
 LAYOUT = {mx.float32: (mx.int32, 23, 127, 25), mx.float64: (mx.int64, 52, 1023, 54)}
@@ -80,7 +85,8 @@ def frexp_mantissa(x: mx.array) -> mx.array:
 
 CALLS: dict[str, Call] = dict(
     add=mx.add, subtract=mx.subtract, multiply=mx.multiply, divide=mx.divide, negative=mx.negative,
-    conjugate=mx.conjugate, exp=special.exp, expm1=mx.expm1, log=mx.log, log1p=mx.log1p, sqrt=mx.sqrt, power=mx.power,
+    conjugate=mx.conjugate, real=mx.real, imag=mx.imag, complex=complex_of,
+    exp=special.exp, expm1=mx.expm1, log=mx.log, log1p=mx.log1p, sqrt=mx.sqrt, power=mx.power,
     sin=special.sin, cos=special.cos, tanh=mx.tanh, erf=special.erf, erfc=special.erfc, normal_cdf=special.normal_cdf,
     absolute=mx.abs, sign=sign_of_float, maximum=mx.maximum, minimum=mx.minimum, where=mx.where, greater=mx.greater,
     greater_equal=mx.greater_equal, less=mx.less, less_equal=mx.less_equal, equal=mx.equal, not_equal=mx.not_equal,
