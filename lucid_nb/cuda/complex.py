@@ -72,16 +72,31 @@ def _tanh(cast: type) -> Callable:
     return inline(tanh)
 
 
+def _divide(cast: type) -> Callable:
+    """Smith's quotient; of a zero divisor both parts by |0|, where Python's own would raise."""
+    def divide(z, w):
+        is_wide = abs(w.real) >= abs(w.imag)
+        high, low = (w.real, w.imag) if is_wide else (w.imag, w.real)
+        if abs(w.real) + abs(w.imag) == 0:
+            return cast(complex(z.real / abs(high), z.imag / abs(high)))
+        ratio = low / high
+        scale = high + low * ratio
+        real = z.real + z.imag * ratio if is_wide else z.real * ratio + z.imag
+        imag = z.imag - z.real * ratio if is_wide else z.imag * ratio - z.real
+        return cast(complex(real / scale, imag / scale))
+    return inline(divide)
+
+
 def written(dtype: str) -> dict[str, Callable]:
     """The entries that are written out here, for a complex dtype."""
     cast = np.dtype(dtype).type
     return dict(absolute=_absolute(cast), sign=_sign(cast), sin=_sin(cast), cos=_cos(cast), tanh=_tanh(cast),
-                power=_power(cast))
+                power=_power(cast), divide=_divide(cast))
 
 
 def functions(dtype: str) -> dict[str, Callable]:
     """The entries of the vocabulary that are not printed inline, for a complex dtype."""
     if SIMULATED:
-        numpy = {name: getattr(np, name) for name in (*CMATH, "sin", "cos", "tanh", "power")}
+        numpy = {name: getattr(np, name) for name in (*CMATH, "sin", "cos", "tanh", "power", "divide")}
         return written(dtype) | numpy
     return written(dtype) | {name: getattr(cmath, name) for name in CMATH}

@@ -4,11 +4,13 @@ Numba translates the function and the helpers it calls to LLVM IR; linking, opti
 that everything but the exported symbol is internal: objects made by different processes, in which Numba counts its
 functions anew, then share one engine without a clash of names, and the machine code is made once, not twice.
 """
-from functools import cache
+import re
+from functools import cache, partial
 
 from .. import config
 
 WORD_BITS = 64
+RAISES = re.compile(r"store [^\n]*, ptr %excinfo\b")      # how Numba's functions leave an exception to their caller
 ARM = ("aarch64", "arm64")                            # what triples of it begin with
 POOR = {"256": ("avx512", "avx10", "amx"), "128": ("avx", "amx", "fma", "f16c", "xop", "vaes", "vpclmul")}
 
@@ -52,10 +54,10 @@ def target_machine():
         cpu=cpu, features=features, opt=3, reloc=relocation, codemodel="jitdefault", jit=True)
 
 
-def module_object(module, symbol, optimise=True, interleaves=True):
+def module_object(module, symbol, optimise=True, interleaves=True, check=None):
     """The object file of LLVM IR (text or a parsed module), in which only `symbol` is visible from outside.
 
-    `interleaves`: whether vectorised loops may run several vectors at once, which sums need, and which leaves more
+    `check(module)` may refuse what was made of it. `interleaves`: whether vectorised loops may run several vectors at once, which sums need, and which leaves more
     elements at the end of a row to be done one by one.
     """
     import llvmlite.binding as llvm
@@ -71,6 +73,8 @@ def module_object(module, symbol, optimise=True, interleaves=True):
         passes = llvm.create_pass_builder(machine, tuning)
         passes.getModulePassManager().run(module, passes)
     module.verify()
+    if check is not None:
+        check(module)
     return machine.emit_object(module)
 
 
@@ -136,7 +140,7 @@ def _operand(builder, table, number, kind, wanted):
 
 def _c_function(function, arguments, exported, unpack, symbol, returned=None, interleaves=True):
     """Numba's own cfunc would wrap a kernel in code that reports exceptions: it needs the GIL and a dozen Python
-    symbols. A kernel cannot raise, so this wrapper converts the arguments, calls, and drops the status."""
+    symbols. A kernel cannot raise (which is checked), so this wrapper converts the arguments, calls, and drops the status."""
     from numba.core.compiler_lock import global_compiler_lock
     contexts = _contexts()          # before the lock of the compiler, which their making takes in its turn
     with global_compiler_lock:
@@ -149,7 +153,14 @@ def _c_function(function, arguments, exported, unpack, symbol, returned=None, in
             module.link_in(helper._get_module_for_linking(), preserve=True)
         # Inlined, the kernel would lose its attributes: vector width, and pointers that do not overlap.
         module.get_function(result.fndesc.llvm_func_name).add_function_attribute("noinline")
-        return module_object(module, symbol, interleaves=interleaves)
+        return module_object(module, symbol, interleaves=interleaves,
+                             check=partial(_check_cannot_raise, result.fndesc.llvm_func_name))
+
+
+def _check_cannot_raise(name, module):
+    """Refuse a kernel that can end early with an exception: nobody would see it, and results would stay unwritten."""
+    if RAISES.search(str(module.get_function(name))):
+        raise RuntimeError(f"compiler: {name} can raise. Divide complex numbers by divide_complex128, check no sizes.")
 
 
 def _contexts():

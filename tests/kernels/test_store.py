@@ -351,6 +351,14 @@ def test_libm_is_refused(cache):
     assert store.size() == (0, 0)
 
 
+def test_kernel_that_can_raise_is_refused(cache):
+    def with_zero_divisors(start, stop, x):
+        for i in range(start, stop):
+            x[i] = 1.0 / x[i]
+    with pytest.raises(RuntimeError, match="can raise"):
+        store.load("raises", lambda symbol: store.range_object(with_zero_divisors, ("complex128*",), symbol))
+
+
 def test_object_under_another_symbol_is_refused(cache):
     with pytest.raises(store.StoreError, match="does not export"):
         store.load("x", lambda symbol: store.range_object(sample_kernels.square, ("float64*",) * 2, "other_symbol"))

@@ -149,3 +149,24 @@ def test_reciprocal_of_zero_warns_as_numpys(call, dtype):
 def test_reciprocal_of_integers_is_a_fraction():
     found = lnb.reciprocal(lnb.tensor([1, 2, -4]))
     assert found.dtype == np.float64 and found.tolist() == (1 / np.array([1, 2, -4])).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_quotients_of_any_numbers_equal_numpys(dtype):
+    parts = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, 3.5, 1e30])
+    numbers = np.array([complex(a, b) for a in parts for b in parts], dtype)
+    x, y = [grid.ravel() for grid in np.meshgrid(numbers, numbers)]
+    with np.errstate(all="ignore"):
+        wanted, found = x / y, (lnb.asarray(x) / lnb.asarray(y)).numpy()
+    for got, exact in ((found.real, wanted.real), (found.imag, wanted.imag)):
+        np.testing.assert_allclose(got, exact, rtol=4 * np.finfo(dtype).eps)
+        assert np.array_equal(np.signbit(got)[exact == exact], np.signbit(exact)[exact == exact])
+
+
+def test_zero_divisor_among_complex_numbers_spoils_no_other_quotient():
+    random = np.random.default_rng(0)
+    x, y = random.standard_normal((2, 100_000, 2)).view(complex)[..., 0]
+    y[::1000] = 0
+    with np.errstate(all="ignore"):
+        found, wanted = (lnb.asarray(x) / lnb.asarray(y)).numpy(), x / y
+    np.testing.assert_allclose(found[y != 0], wanted[y != 0], rtol=1e-14)

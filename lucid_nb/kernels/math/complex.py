@@ -7,7 +7,7 @@ import numpy as np
 
 from ..intrinsics import copysign, fabs, square_root
 from .circular import cos_any_float64, sin_any_float64
-from .common import constants, exact, f8, i8
+from .common import constants, exact, f4, f8, i8
 from .exponential import exp_float64, expm1_float64
 from .logarithm import log1p_float64, log_float64
 
@@ -163,6 +163,36 @@ def tanh_complex128(z):
 
 
 @exact
+def _quotient(a, b, c, d, one):
+    """(a + bi) / (c + di) after Smith, as NumPy's; a zero divisor divides both parts by |0|.
+
+    Numba's own quotient raises for a zero divisor, which would leave the rest of a kernel's results unwritten.
+    R. L. Smith, Algorithm 116: Complex division, Communications of the ACM 5 (1962).
+    """
+    is_wide = fabs(c) >= fabs(d)
+    high, low = (c, d) if is_wide else (d, c)
+    is_zero = fabs(c) + fabs(d) == one - one
+    ratio = low / (one if is_zero else high)
+    scale = one / (one if is_zero else high + low * ratio)
+    real = a + b * ratio if is_wide else a * ratio + b
+    imag = b - a * ratio if is_wide else b * ratio - a
+    divisor = fabs(high) if is_zero else one
+    return (a / divisor if is_zero else real * scale), (b / divisor if is_zero else imag * scale)
+
+
+@exact
+def divide_complex128(z, w):
+    real, imag = _quotient(z.real, z.imag, w.real, w.imag, 1.0)
+    return complex(real, imag)
+
+
+@exact
+def divide_complex64(z, w):
+    real, imag = _quotient(z.real, z.imag, w.real, w.imag, f4(1))
+    return c8(complex(real, imag))
+
+
+@exact
 def power_complex128(z, w):
     """NumPy's rules: powers of zero, and whole exponents below 100 by squaring; otherwise exp(w log z)."""
     if w.real == 0.0 and w.imag == 0.0:
@@ -176,7 +206,7 @@ def power_complex128(z, w):
             result = result * factor if left & i8(1) else result
             left >>= i8(1)
             factor = factor * factor if left else factor
-        return result if w.real > 0.0 else complex(1.0, 0.0) / result
+        return result if w.real > 0.0 else divide_complex128(complex(1.0, 0.0), result)
     return exp_complex128(w * log_complex128(z))
 
 
