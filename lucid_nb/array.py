@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from . import backend, dtypes, tape
-from .errors import DTypeError, GradError, ShapeError
-from .storage import Broadcast, Movement, Permute, Root, Slice, Storage, Version, put, read
+from .errors import DTypeError, GradError, ShapeError, described
+from .storage import READ_ONLY, Movement, Permute, Root, Slice, Storage, Version, read
 from .views import Steps, current_node, index_put_view, view_node
 
 modes, anywhere, Leaf, Node = tape.modes, tape.anywhere, tape.Leaf, tape.Node
@@ -150,9 +150,9 @@ class Tensor:
     @grad.setter
     def grad(self, value: "Tensor | None") -> None:
         node = self.refresh().node
-        if value is not None and (not isinstance(value, Tensor) or value.shape != self.shape):
-            raise ShapeError(f"grad: got {getattr(value, 'shape', type(value).__name__)} for a tensor of shape "
-                             f"{self.shape}. Assign a tensor of that shape, or None.")
+        if value is not None and described(value) != described(self):
+            kind = ShapeError if getattr(value, "shape", None) != self.shape else GradError
+            raise kind(f"grad: got {described(value)} for {described(self)}. Assign a tensor like it, or None.")
         if type(node) is Leaf:
             node.grad = value
         elif node is not None and node.watch is not None:
@@ -181,6 +181,8 @@ class Tensor:
 
     def register_hook(self, hook: "Callable[[Tensor], Tensor | None]") -> tape.Handle:
         """Call `hook(gradient)` when backward has the gradient of this tensor; a tensor that it gives replaces it."""
+        if not callable(hook):
+            raise DTypeError(f"register_hook: {hook!r} is not a function. Give one of the gradient.")
         return tape.Handle(self._watch().hooks, hook)
 
     def retain_grad(self) -> None:
@@ -203,7 +205,7 @@ class Tensor:
                 node = view_node(node, like, (step,))
             else:                                  # as if detached, also after later writes
                 node, root = None, Root(None, len(self.steps) + 1, (tuple(raw.shape), self.dtype), True)
-        if self.is_value and type(step) is not Broadcast:
+        if self.is_value and type(step) not in READ_ONLY:
             return fresh(backend.of(raw).copy(raw), node)
         return view_of(storage, raw, (*self.steps, step), root, node)
 
@@ -250,8 +252,7 @@ class Tensor:
             overlaps = value.storage is storage or (table.name == "cpu" and np.may_share_memory(raw, self.raw))
             table.assign(self.raw, table.copy(raw) if overlaps else raw)
         else:
-            storage.raw = put(storage.raw, self.steps, raw)
-            storage.generation += 1
+            storage.replace(self.steps, raw)
         self.mark_written(name)
 
     def check_writable(self, name: str) -> None:
@@ -271,7 +272,7 @@ class Tensor:
         """Broadcast, or memory that came so?"""
         raw = self.raw
         return (type(raw) is ndarray and not raw.flags.writeable) or (
-            self.storage is not None and Broadcast in map(type, self.steps))
+            self.storage is not None and any(type(step) in READ_ONLY for step in self.steps))
 
     def _check_write(self, value: "Tensor", name: str, casting: str) -> None:
         """Shape, dtype and device rules, before anything is recorded or written."""

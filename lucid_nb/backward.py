@@ -11,7 +11,7 @@ import numpy as np
 from . import anomaly, backend, tape
 from .apply import apply, as_operand
 from .array import Leaf, Tensor, fresh
-from .errors import DeviceError, GradError
+from .errors import DeviceError, GradError, described
 from .op import registry
 from .shapes import LARGE
 from .storage import Broadcast, Movement, Permute, Version
@@ -136,9 +136,9 @@ def show(watch: tape.Watch, g: Tensor) -> Tensor:
     for hook in list(watch.hooks.values()):
         changed = hook(g)
         if changed is not None:
-            if not isinstance(changed, Tensor) or changed.shape != g.shape:
-                raise GradError(f"hook: gave {getattr(changed, 'shape', type(changed).__name__)} for a gradient of "
-                                f"shape {g.shape}. Give None, or a tensor of that shape.")
+            if described(changed) != described(g):
+                raise GradError(f"hook: gave {described(changed)} for a gradient of {described(g)}. "
+                                "Give None, or a tensor like the gradient.")
             g = changed
     if watch.keeps:
         watch.grad = copied(g) if watch.grad is None else watch.grad + g
@@ -205,6 +205,8 @@ def backward(self: Tensor, gradient: Any = None, *, retain_graph: bool = False, 
     tensor(6.)
     """
     inputs = (inputs,) if isinstance(inputs, Tensor) else inputs
+    if inputs is not None and not (isinstance(inputs, (list, tuple)) and all(isinstance(x, Tensor) for x in inputs)):
+        raise GradError(f"backward: inputs is {inputs!r}. Give a list of tensors.")
     wanted = None if inputs is None else {id(leaf) for leaf in _leaves(inputs)}
     owned: set[int] = set()
     if self.requires_grad and gradient is not None:

@@ -2,6 +2,7 @@
 
 import builtins
 import math
+from typing import Any
 
 import numpy as np
 
@@ -78,3 +79,10 @@ def out_of_memory(op: str, what: str, error: builtins.MemoryError) -> builtins.M
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     size = "" if shape is None or dtype is None else f"{math.prod(shape) * dtype.itemsize / GIB:,.1f} GiB at once, "
     return MemoryError(f"{op}: {what} asks for {size}more memory than there is. Work on parts, or use smaller sizes.")
+
+
+def described(value: Any) -> str:
+    """Shape, dtype and device of a tensor in words, by which gradients must be alike; of anything else its type."""
+    if not hasattr(value, "requires_grad"):
+        return f"a {type(value).__name__}"
+    return f"shape {value.shape}, {value.dtype} on {value.device}"

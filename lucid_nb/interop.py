@@ -8,6 +8,7 @@ import numpy as np
 from . import backend
 from .array import Tensor
 from .creation import tensor
+from .dtypes import BFLOAT16
 from .errors import DeviceError, DTypeError, GradError
 from .register import functions, public
 
@@ -64,6 +65,8 @@ def dlpack(self: Tensor, **options: Any) -> Any:
         raise GradError("__dlpack__: the tensor requires grad, and the consumer would lose it. Use .detach() first.")
     if self.device != "cpu":
         raise DeviceError(f"__dlpack__: the tensor lives on {self.device}. Use .to('cpu') first.")
+    if self.dtype == BFLOAT16:
+        raise DTypeError("__dlpack__: NumPy exports no bfloat16. Use .astype('float32').")
     return self.numpy().__dlpack__(**options)
 
 
@@ -89,7 +92,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     """
     try:
         found = np.from_dlpack(x)
-    except (AttributeError, TypeError) as error:
+    except (AttributeError, TypeError, BufferError, RuntimeError) as error:
         raise DTypeError(f"from_dlpack: {type(x).__name__} offers no DLPack memory ({error}). "
                          "Use lnb.asarray.") from None
     shared = Tensor(found.copy() if copy else found)

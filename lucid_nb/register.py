@@ -166,7 +166,8 @@ def scalar_function(general: Elementwise) -> Callable:
         raws = general.strengthen((scalar, x.raw) if is_first else (x.raw, scalar))
         op = general.chosen(raws)
         found = op, op.compile(raws), Tensor(raws[0 if is_first else 1], None, True)
-        if not (type(scalar) is float and scalar == 0.0) and scalar == scalar:     # 0.0 == -0.0 would be one key
+        if scalar == scalar and type(scalar) is not complex and not (type(scalar) is float and scalar == 0.0):
+            # The zeros of both signs would be one key, also as a part of a complex number.
             if len(known) >= 256:                      # a rate that changes at each step, say
                 known.clear()
             known[scalar, type(scalar), x.raw.dtype, is_first] = found

@@ -6,6 +6,7 @@ the same steps, so no device needs its own.
 """
 
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -33,6 +34,9 @@ class Version:
         return sys.getrefcount(self) > _UNSAVED_COUNT
 
 
+_replacing = threading.Lock()
+
+
 class Storage:
     """A memory, its version, and a count that grows when what views remember (a node, a copied slice) is stale.
 
@@ -44,6 +48,12 @@ class Storage:
     def __init__(self, raw: Raw, version: Version) -> None:
         self.raw, self.version, self.generation = raw, version, 0
         self.aliases = backend.of(raw).aliases
+
+    def replace(self, steps: Sequence["Movement"], raw: Raw) -> None:
+        """Write a part where views do not alias: one thread at a time, since each makes the whole anew."""
+        with _replacing:
+            self.raw = put(self.raw, steps, raw)
+            self.generation += 1
 
 
 class Root:
@@ -172,6 +182,141 @@ class Broadcast:
             table.reshape(g, shape)
 
 
+@dataclass(slots=True, unsafe_hash=True)
+class Diagonal:
+    """The diagonal of the last two axes, `offset` above the main one."""
+
+    offset: int
+
+    def read(self, raw: Raw) -> Raw:
+        """The diagonal view."""
+        table, offset = backend.of(raw), self.offset
+        corner = table.slice(raw, (..., slice(max(-offset, 0), None), slice(max(offset, 0), None)))
+        strides = element_strides(corner)
+        length = min(corner.shape[-2:])
+        return table.as_strided(corner, (*corner.shape[:-2], length), (*strides[:-2], sum(strides[-2:])))
+
+    def write(self, raw: Raw, value: Raw) -> Raw:
+        """`raw` with the diagonal replaced, out of place."""
+        table = backend.of(raw)
+        new = table.copy(raw)
+        if table.aliases:
+            table.assign(self.read(new), value)
+            return new
+        count = np.arange(value.shape[-1])
+        rows, cols = count + max(-self.offset, 0), count + max(self.offset, 0)
+        return table.put_slice(new, (..., table.from_numpy(rows), table.from_numpy(cols)), value)
+
+    def embed(self, shape: tuple[int, ...], g: Raw) -> Raw:
+        """Zeros with `g` on the diagonal."""
+        table = backend.of(g)
+        return self.write(table.full(shape, 0, table.dtype_of(g)), g)
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Windows:
+    """Every window of some sizes over some axes, whose offsets become the last axes. Elements recur: it is read-only."""
+
+    sizes: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    def read(self, raw: Raw) -> Raw:
+        """The view of windows."""
+        shape, strides = list(raw.shape), element_strides(raw)
+        for axis, size in zip(self.axes, self.sizes):
+            shape[axis] -= size - 1
+        within = tuple([strides[axis] for axis in self.axes])
+        return backend.of(raw).as_strided(raw, (*shape, *self.sizes), (*strides, *within))
+
+    def write(self, raw: Raw, value: Raw) -> Raw:
+        """Never called: what writes refuses read-only memory first."""
+        raise AssertionError("a view of windows is never written")
+
+    def embed(self, shape: tuple[int, ...], g: Raw) -> Raw:
+        """What arrives at each element from all its windows, summed."""
+        places = np.arange(prod(shape)).reshape(shape)
+        return _gathered_back(shape, np.lib.stride_tricks.sliding_window_view(places, self.sizes, self.axes), g)
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Strided:
+    """Elements at any strides, counted in elements, of a view that has `own` strides. Read-only: they may recur."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    own: tuple[int, ...]
+
+    def read(self, raw: Raw) -> Raw:
+        """The strided view."""
+        return backend.of(raw).as_strided(raw, self.shape, self.strides)
+
+    def write(self, raw: Raw, value: Raw) -> Raw:
+        """Never called: what writes refuses read-only memory first."""
+        raise AssertionError("a strided view is never written")
+
+    def places(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Which element of an array of this shape each is, counted in C order; -1 where it is none of them."""
+        spans = [(size - 1) * stride for size, stride in zip(shape, self.own)]
+        first = -sum(span for span in spans if span < 0)
+        memory = np.full(first + sum(span for span in spans if span > 0) + 1, -1)
+        as_strided = np.lib.stride_tricks.as_strided
+        as_strided(memory[first:], shape, [8 * stride for stride in self.own])[...] = \
+            np.arange(prod(shape)).reshape(shape)
+        return as_strided(memory[first:], self.shape, [8 * stride for stride in self.strides])
+
+    def embed(self, shape: tuple[int, ...], g: Raw) -> Raw:
+        """What arrives at each element, summed."""
+        return _gathered_back(shape, self.places(shape), g)
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Reinterpret:
+    """The same bits read as another dtype; one of another size divides or joins elements of the last axis."""
+
+    before: np.dtype
+    after: np.dtype
+
+    def read(self, raw: Raw) -> Raw:
+        """The view in the other dtype; of an array that only shows a geometry, the new geometry."""
+        if backend.of(raw).dtype_of(raw) == self.before:
+            return backend.of(raw).reinterpret(raw, self.after)
+        old, new = self.before.itemsize, self.after.itemsize
+        shape = (*raw.shape[:-1], raw.shape[-1] * old // new) if raw.shape else ()
+        return _hollow(shape, (*[stride * old // new for stride in raw.strides[:-1]], *raw.strides[-1:]))
+
+    def write(self, raw: Raw, value: Raw) -> Raw:
+        """The value's bits, read as before."""
+        return self.embed((), value)
+
+    def embed(self, shape: tuple[int, ...], g: Raw) -> Raw:
+        """`g` read as before: real and imaginary parts as complex numbers, or the other way."""
+        return backend.of(g).reinterpret(backend.of(g).copy(g), self.before)
+
+
+READ_ONLY = (Broadcast, Windows, Strided)      # views that hold an element more than once
+
+
+def _gathered_back(shape: tuple[int, ...], places: np.ndarray, g: Raw) -> Raw:
+    """Zeros with each element of `g` added at its place, counted in C order."""
+    table, count = backend.of(g), prod(shape)
+    flat = table.reshape(g, (places.size,))
+    zeros = table.full((count,), 0, table.dtype_of(g))
+    return table.reshape(table.scatter_add(zeros, table.from_numpy(places.reshape(-1)), flat), shape)
+
+
+def element_strides(raw: Raw) -> tuple[int, ...]:
+    """Elements from one to the next on each axis; of C order where the device has no strides."""
+    if isinstance(raw, np.ndarray):
+        return tuple([stride // raw.itemsize for stride in raw.strides])
+    if backend.of(raw).aliases:
+        return tuple(raw.strides)
+    return _row_major(tuple(raw.shape))
+
+
+def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple([prod([max(size, 1) for size in shape[axis + 1:]]) for axis in range(len(shape))])
+
+
 def read(raw: Raw, steps: "tuple[Movement, ...]") -> Raw:
     """The view of `raw` at the end of `steps`."""
     for step in steps:
@@ -213,8 +358,7 @@ def is_viewable(storage: Storage, raw: Raw, steps: "tuple[Movement, ...]", shape
         geometry = _hollow(tuple(raw.shape), raw.strides)
     else:
         whole = tuple(storage.raw.shape)
-        strides = [prod([max(size, 1) for size in whole[axis + 1:]]) for axis in range(len(whole))]
-        geometry = read(_hollow(whole, strides), steps)
+        geometry = read(_hollow(whole, _row_major(whole)), steps)
     try:
         geometry.reshape(shape, copy=False)
     except ValueError:

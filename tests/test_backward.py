@@ -314,3 +314,45 @@ def test_write_outside_the_graph_leaves_a_views_node_alone(device: str) -> None:
         x[0] = 5.0
     (before + view.sum()).backward()
     assert view.grad.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("change, text", [
+    (lambda g: g.to("mlx"), "float64 on mlx|float32 on mlx"), (lambda g: g * 1j, "complex128 on cpu"),
+    (lambda g: g.astype("float32"), "float32 on cpu"), (lambda g: g.numpy(), "a ndarray"), (lambda g: g[:1], r"shape \(1,\)")])
+@pytest.mark.parametrize("is_leaf", [True, False])
+def test_hook_that_gives_another_kind_of_gradient_is_refused(is_leaf, change, text):
+    if "mlx" in text:
+        pytest.importorskip("mlx.core", reason="needs MLX, which exists for Apple silicon and for Linux")
+    x = lnb.tensor([1.0, 2.0], requires_grad=True)
+    y = x if is_leaf else x * 2
+    y.register_hook(change)
+    with pytest.raises(lnb.GradError, match=rf"^hook: gave .*({text}).* for a gradient of shape \(2,\), float64 on cpu"):
+        (y * y).sum().backward()
+
+
+def test_what_is_no_hook_no_gradient_and_no_input_is_refused_at_once():
+    x = lnb.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(lnb.DTypeError, match=r"^register_hook: 'a' is not a function"):
+        x.register_hook("a")
+    with pytest.raises(lnb.GradError, match=r"^grad: got shape \(2,\), float32 on cpu for shape \(2,\), float64 on cpu"):
+        x.grad = lnb.ones(2, dtype="float32")
+    for inputs in ("a", 3, [1]):
+        with pytest.raises(lnb.GradError, match="^backward: inputs is .* Give a list of tensors"):
+            (x * x).sum().backward(inputs=inputs)
+    assert x.grad is None
+
+
+def test_scalars_with_zeros_of_both_signs_are_told_apart():
+    x = lnb.tensor([2.0])
+    for scalar in (complex(1, -0.0), complex(1, 0.0), complex(-0.0, 1), complex(0.0, 1), 0.0, -0.0):
+        found, wanted = (scalar * x).numpy(), scalar * np.array([2.0])
+        assert np.array_equal(np.signbit([found.real, found.imag]), np.signbit([wanted.real, wanted.imag]))
+
+
+def test_curvature_of_gelu_vanishes_at_infinity():
+    x = lnb.tensor([float("inf"), float("-inf")], requires_grad=True)
+    lnb.gelu(x).backward(lnb.ones(2), create_graph=True)
+    first = x.grad
+    x.grad = None
+    first.backward(lnb.ones(2))
+    assert x.grad.tolist() == [0.0, 0.0]

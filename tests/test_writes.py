@@ -1,6 +1,7 @@
 """Writes in a graph: their gradients, and what would falsify one; on the CPU and on MLX, against torch."""
 
 import re
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -330,3 +331,21 @@ def test_write_after_a_thousand_movements_does_not_recurse(device):
     y[0] = 3.0
     y.sum().backward()
     assert x.grad.tolist() == [[0.0, 0.0], [1.0, 1.0]]
+
+
+@pytest.mark.parametrize("device", ["cpu", "mlx"])
+def test_threads_that_write_parts_of_one_tensor_lose_none(device):
+    if device == "mlx":
+        pytest.importorskip("mlx.core", reason="needs MLX, which exists for Apple silicon and for Linux")
+    whole = lnb.zeros(400, device=device)
+
+    def count(part):
+        for _ in range(100):
+            view = whole[part * 100:(part + 1) * 100]
+            view += 1
+    threads = [threading.Thread(target=count, args=(part,)) for part in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(whole.tolist()) == {100.0}

@@ -63,6 +63,8 @@ def default_collate(samples: Sequence[Any]) -> Any:
     >>> lnb.data.default_collate([{"x": 1}, {"x": 2}])
     {'x': tensor([1, 2])}
     """
+    if not samples:
+        raise ShapeError("default_collate: no samples. Give at least one.")
     first = samples[0]
     if isinstance(first, Mapping):
         _check_alike("keys", [sorted(map(str, sample)) if isinstance(sample, Mapping) else type(sample).__name__
