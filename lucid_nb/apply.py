@@ -35,6 +35,13 @@ def as_array(op: str, data: Any) -> np.ndarray:
     return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
 
 
+def check_fits(op: str, array: np.ndarray, dtype: np.dtype) -> None:
+    """Refuse numbers of Python that do not fit an integer dtype."""
+    if dtype.kind in "iu" and array.dtype.kind in "iuf" and array.size:
+        for extreme in (array.min(), array.max()):
+            dtypes.as_weak_scalar(op, extreme.item(), dtype)
+
+
 def _holds_tensor(data: Any) -> bool:
     kinds = set(map(type, data))                       # one pass in C, since most lists hold many plain numbers
     if any(issubclass(kind, Tensor) for kind in kinds):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import backend, dtypes, shapes
-from .apply import as_array
+from .apply import as_array, check_fits
 from .array import Tensor
 from .errors import GIB, DTypeError, LucidError, MemoryError, ShapeError
 from .ops.movement import as_tensor, astype, to
@@ -63,17 +63,11 @@ def _raw_of(op: str, data: Any, dtype: Any, device: Any, copies: bool) -> Any:
             else dtypes.default_dtype()
     if dtype is None and not is_foreign and array.dtype.kind == "c" and table.name == "mlx":
         wanted = np.dtype(np.complex64)
-    if not is_foreign and wanted.kind in "iu" and array.dtype.kind in "iuf" and array.size:
-        _check_fits(op, array, wanted)
+    if not is_foreign:
+        check_fits(op, array, wanted)
     if copies and is_foreign and array.dtype == wanted and array.flags.c_contiguous:
         return table.copy(array) if table.name == "cpu" else table.from_numpy(array)
     return table.from_numpy(array.astype(wanted, copy=copies and is_foreign))
-
-
-def _check_fits(op: str, array: np.ndarray, dtype: np.dtype) -> None:
-    """Refuse Python numbers that do not fit an integer dtype."""
-    for extreme in (array.min(), array.max()):
-        dtypes.as_weak_scalar(op, extreme.item(), dtype)
 
 
 @public(names=("as_tensor", "asanyarray"), method=False)

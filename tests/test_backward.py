@@ -233,11 +233,11 @@ def test_what_a_hook_keeps_or_gives_stays_its_own(device: str) -> None:
 def test_hook_that_gives_nonsense_is_refused(device: str) -> None:
     x = leaf([1, 2], device)
     x.register_hook(lambda g: g[:1])
-    with pytest.raises(GradError, match=r"hook: gave \(1,\) for a gradient of shape \(2,\)"):
+    with pytest.raises(GradError, match=r"hook: gave shape \(1,\), .* for a gradient of shape \(2,\)"):
         (x * 2).sum().backward()
     y = leaf([1, 2], device)
     y.register_hook(lambda g: 3)
-    with pytest.raises(GradError, match=r"hook: gave int for a gradient of shape \(2,\)"):
+    with pytest.raises(GradError, match=r"hook: gave a int for a gradient of shape \(2,\)"):
         (y * 2).sum().backward()
     with pytest.raises(GradError, match="hook: the tensor does not require grad"):
         make([1], device).register_hook(print)
@@ -345,7 +345,7 @@ def test_what_is_no_hook_no_gradient_and_no_input_is_refused_at_once():
 def test_scalars_with_zeros_of_both_signs_are_told_apart():
     x = lnb.tensor([2.0])
     for scalar in (complex(1, -0.0), complex(1, 0.0), complex(-0.0, 1), complex(0.0, 1), 0.0, -0.0):
-        found, wanted = (scalar * x).numpy(), scalar * np.array([2.0])
+        found, wanted = (scalar - x).numpy(), scalar - np.array([2.0])
         assert np.array_equal(np.signbit([found.real, found.imag]), np.signbit([wanted.real, wanted.imag]))
 
 

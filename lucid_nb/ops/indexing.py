@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import backend, dtypes, shapes
-from ..apply import apply, as_array, as_operand
+from ..apply import apply, as_array, as_operand, check_fits
 from ..array import Tensor, fresh
 from ..errors import DeviceError, DTypeError, IndexError
 from ..op import Info, Primitive, constant
@@ -270,6 +270,8 @@ def as_value(target: Tensor, value: Any) -> Tensor:
             raise DTypeError(f"setitem: {value} cannot go into {target.dtype}. Take its real part.")
         found = fresh(constant("setitem", value, target.dtype, backend.of(target.raw)))
     else:
+        if isinstance(value, (list, tuple)):
+            check_fits("setitem", as_array("setitem", value), target.dtype)
         found = as_operand("setitem", value, target.device)
     if found.device != target.device:
         raise DeviceError(f"setitem: the value lives on {found.device}, the tensor on {target.device}. "

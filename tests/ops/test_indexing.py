@@ -309,3 +309,14 @@ def test_one_element_takes_the_gradient_of_a_value_of_size_one():
     x[0] = value
     (x * 3).sum().backward()
     assert value.grad.tolist() == [[3.0]]
+
+
+@pytest.mark.parametrize("index", [slice(None), [0, 1, 2], (np.array([True, True, True]),)])
+@pytest.mark.parametrize("value", [[300, 1, 2], [1.5, float("nan"), 2], [-1e30, 0.0, 0.0]])
+def test_numbers_in_a_list_that_do_not_fit_are_refused_before_they_are_written(index, value):
+    t = lnb.tensor([1, 2, 3], dtype="int8")
+    with pytest.raises(lnb.OverflowError, match=r"^setitem: .* does not fit int8 \(-128 to 127\)"):
+        t[index] = value
+    assert t.tolist() == [1, 2, 3]
+    t[index] = [1.5, 2, 127]
+    assert t.tolist() == [1, 2, 127]
