@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import mlx.core as mx
 
-from ..errors import BackendError
+from ..errors import BackendError, ShapeError
 
 LIMIT = 64
 """Results recorded before they are computed. A chain of adds takes 14 us an add at 1, 4 us from 20 to 100 and 6 us at
@@ -102,5 +102,9 @@ def entry(function: Function) -> Function:
     def call(*args: Any, **keywords: Any) -> Any:
         if not thread.joined:
             join()
-        return record(function(*args, **keywords))
+        try:
+            return record(function(*args, **keywords))
+        except OverflowError:
+            raise ShapeError(f"{function.__name__}: an extent is above MLX's limit of {2 ** 31 - 1}. "
+                             "Use smaller sizes, or .to('cpu').") from None
     return call  # type: ignore[return-value]

@@ -135,3 +135,11 @@ def test_device_describes_itself():
     assert table.DEVICE == "mlx"
     assert not table.ALIASES
     assert "put_slice" in table.UNSUPPORTED["assign"]
+
+
+def test_extents_above_those_of_mlx_are_refused_in_words():
+    for make in (lambda: lnb.broadcast_to(lnb.ones(1, device="mlx"), (2 ** 31,)),
+                 lambda: lnb.zeros((0, 2 ** 31), device="mlx"), lambda: lnb.full((2 ** 31, 0), 1, device="mlx"),
+                 lambda: lnb.ones((0, 1), device="mlx").reshape(0, 2 ** 31)):
+        with pytest.raises(lnb.ShapeError, match=r"^\w+: an extent is above MLX's limit of 2147483647. Use smaller"):
+            make()
