@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 
+import lucid_nb as lnb
 from lucid_nb.expr import trace
 from lucid_nb.program import type_program
 
