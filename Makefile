@@ -23,6 +23,7 @@ test: $(VENV)/.installed-$(EXTRA)  ## run the whole test suite
 
 bench: $(VENV)/.installed-bench  ## time beside PyTorch (installs it: large), measure errors, write bench/results
 	$(RUN) bench/against_torch.py
+	$(RUN) bench/ops.py
 	$(RUN) bench/ulp.py
 	$(RUN) bench/reports.py
 
