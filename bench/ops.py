@@ -61,12 +61,17 @@ def peer_of(name: str, given: str) -> Callable:
     return getattr(torch, name, None) or getattr(torch.special, name, None) or getattr(F, name)
 
 
+def ours_of(name: str) -> Callable:
+    """Our function of this name."""
+    return getattr(lnb, name, None) or getattr(lnb.nn.functional, name)
+
+
 def rows(group: Group, table: dict[str, tuple], dtype: str) -> None:
     """A row for each function of the table."""
     for name, facts in table.items():
         spans, given = [f for f in facts if not isinstance(f, str)], next((f for f in facts if isinstance(f, str)), "")
         ours, theirs = zip(*[pair(MILLION, *span, dtype=dtype) for span in spans])
-        compare(group, name, partial(getattr(lnb, name), *ours), partial(peer_of(name, given), *theirs), seconds=0.02,
+        compare(group, name, partial(ours_of(name), *ours), partial(peer_of(name, given), *theirs), seconds=0.02,
                 rtol=1e-4, rounds=9)
 
 
@@ -80,7 +85,7 @@ def elementwise():
         group = Group(f"activations, 1e6 {dtype}", "mean 0.95, worst 1.2")
         for name in ACTIVATIONS:
             x, tx = pair(MILLION, *ANY, dtype=dtype)
-            compare(group, name, partial(getattr(lnb, name), x), partial(getattr(F, name), tx), seconds=0.02, rtol=1e-4,
+            compare(group, name, partial(ours_of(name), x), partial(getattr(F, name), tx), seconds=0.02, rtol=1e-4,
                     rounds=9)
         groups.append(group)
     for dtype in ("int32", "int64"):
@@ -133,7 +138,7 @@ def scans():
         for name, peer in SCANS.items():
             for axis in range(len(shape) - 1, -1, -1):
                 compare(group, f"{name} {shape} axis {axis}",
-                        lambda f=getattr(lnb, name), x=x, a=axis: first(f(x, axis=a)), partial(peer, tx, dim=axis),
+                        lambda name=name, x=x, a=axis: first(getattr(lnb, name)(x, axis=a)), partial(peer, tx, dim=axis),
                         seconds=0.01, rtol=1e-3, rounds=9)
         compare(group, f"diff {shape}", partial(lnb.diff, x), partial(torch.diff, tx), seconds=0.01, rounds=9)
     return [group]
@@ -162,12 +167,12 @@ def sorting():
     for dtype in ("float32", "int64"):
         x, tx = pair(MILLION, 0, 5000, dtype)
         a, edges = tx.numpy(), np.sort(draw.uniform(0, 5000, 1000)).astype(dtype)
+        ours, theirs = lnb.tensor(edges), torch.tensor(edges)
         better(f"unique {dtype}", group, lambda x=x: lnb.unique(x), lambda a=a: np.unique(a), lambda t=tx: t.unique())
-        better(f"searchsorted {dtype}", group, lambda e=lnb.tensor(edges), x=x: lnb.searchsorted(e, x),
-               lambda e=edges, a=a: np.searchsorted(e, a), lambda e=torch.tensor(edges), t=tx: torch.searchsorted(e, t))
+        better(f"searchsorted {dtype}", group, partial(lnb.searchsorted, ours, x), partial(np.searchsorted, edges, a),
+               partial(torch.searchsorted, theirs, tx))
         better(f"histogram {dtype}", group, lambda x=x: lnb.histogram(x, 100)[0], lambda a=a: np.histogram(a, 100)[0])
-        better(f"isin {dtype}", group, lambda x=x, e=lnb.tensor(edges): lnb.isin(x, e),
-               lambda a=a, e=edges: np.isin(a, e))
+        better(f"isin {dtype}", group, partial(lnb.isin, x, ours), partial(np.isin, a, edges))
     x, tx = pair(MILLION, 0, 1000, "int64")
     better("bincount", group, lambda: lnb.bincount(x), lambda: np.bincount(tx.numpy()), lambda: torch.bincount(tx))
     return [group]
