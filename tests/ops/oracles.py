@@ -30,11 +30,22 @@ OTHERS = ("float16", "bfloat16", "bool", "int8", "int16", "int32", "int64", "uin
 COUNT = 200
 DIGITS = 40          # of mpmath
 IS_LONG = np.finfo(np.longdouble).eps < 1e-18
-# SciPy's functions that mpmath has too: SciPy's own errors of a few units would hide ours.
+
+
+def with_digits(digits, function):
+    """A function evaluated where it cancels."""
+    def wide(*xs):
+        with mpmath.workdps(digits):
+            return function(*xs)
+    return wide
+
+
+# SciPy's functions that mpmath has too (SciPy's own errors of a few units would hide ours), and others for mpmath only.
 EXACT = dict(erf=mpmath.erf, erfc=mpmath.erfc, ndtr=mpmath.ncdf, expit=lambda x: 1 / (1 + mpmath.exp(-x)),
              log_expit=lambda x: -mpmath.log1p(mpmath.exp(-x)), gammaln=lambda x: mpmath.re(mpmath.loggamma(x)),
              digamma=mpmath.psi0 if hasattr(mpmath, "psi0") else lambda x: mpmath.psi(0, x), gamma=mpmath.gamma,
-             cbrt=lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)))
+             cbrt=lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
+             tanhshrink=with_digits(300, lambda x: x - mpmath.tanh(x)))
 
 
 def records():
@@ -182,7 +193,7 @@ def allowance(op, dtype):
 def evaluate(oracle, inputs):
     """The results of a dotted name applied to the inputs, or of an expression of x, y, z."""
     names = dict(zip("xyz", inputs))
-    found = eval(oracle, {"numpy": np, "scipy": SimpleNamespace(special=Special())}, names)
+    found = eval(oracle, {"numpy": np, "scipy": SimpleNamespace(special=Special()), "mpmath": Special()}, names)
     found = found(*inputs) if callable(found) else found
     return found if isinstance(found, tuple) else (np.asarray(found),)
 
@@ -195,20 +206,23 @@ class Special:
         return partial(by_mpmath, exact) if exact else lambda *xs: getattr(scipy.special, name)(*map(np.float64, xs))
 
 
-def by_mpmath(function, x):
-    """A function of one number, rounded once to long double; what mpmath refuses, as SciPy's limits."""
-    found = []
+def by_mpmath(function, *inputs):
+    """A function of numbers, rounded once to long double; what mpmath refuses, as SciPy's limits."""
+    inputs = np.broadcast_arrays(*inputs)
     with mpmath.workdps(DIGITS):
-        for value in x.ravel():
-            try:
-                exact = function(mpmath.mpf(float(value)))
-                high = float(exact) if exact or value else np.copysign(0.0, value)    # of odd functions: no -0.0 there
-                found.append(np.longdouble(high))
-                if high and np.isfinite(high):
-                    found[-1] += np.longdouble(float(exact - high))
-            except (ValueError, ZeroDivisionError):
-                found.append(np.longdouble("nan"))
-    return np.array(found, np.longdouble).reshape(x.shape)
+        found = [one_by_mpmath(function, values) for values in zip(*[x.ravel() for x in inputs])]
+    return np.array(found, np.longdouble).reshape(inputs[0].shape)
+
+
+def one_by_mpmath(function, values):
+    """One value, of arguments that may be long doubles. Where it is 0, odd functions are told by the last argument."""
+    try:
+        exact = function(*[mpmath.mpf(float(x)) + (float(x - np.longdouble(float(x))) if np.isfinite(x) else 0)
+                           for x in map(np.longdouble, values)])
+        high = np.copysign(float(exact), float(mpmath.sign(exact)) or (1 if values[-1] else values[-1]))
+        return np.longdouble(high) + (np.longdouble(float(exact - high)) if high and np.isfinite(high) else -0.0)
+    except (ValueError, ZeroDivisionError):
+        return np.longdouble("nan")
 
 
 def on(device, array):

@@ -1,15 +1,15 @@
-"""Activations."""
+"""Activations. In place (`inplace=True`) the result overwrites the input and is it."""
 
-import math
 from typing import Any
 
+from ... import random
 from ...array import Tensor
 from ...creation import asarray
-from ...errors import AxisError, ConfigError
-from ...ops import activation, norm, transcendental
-from ...ops.logic import where
+from ...errors import AxisError, ConfigError, ShapeError
+from ...ops import activation, norm, rectifier, transcendental
+from ...shapes import normalize_axis
 
-GELU_FORMS = ("none", "tanh")
+GELU_FORMS = activation.GELU_FORMS
 
 
 def one_axis(op: str, dim: int | None, axis: int | None) -> int:
@@ -19,17 +19,114 @@ def one_axis(op: str, dim: int | None, axis: int | None) -> int:
     return -1 if dim is None and axis is None else dim if axis is None else axis  # type: ignore[return-value]
 
 
+def finished(input: Any, result: Tensor, inplace: bool) -> Tensor:
+    """The result, written into the input where that is wanted."""
+    if not inplace:
+        return result
+    input[...] = result
+    return input
+
+
 def relu(input: Any, inplace: bool = False) -> Tensor:
     """The positive part, max(x, 0); its derivative at 0 is 0.
 
     >>> lnb.nn.functional.relu([-1.0, 2.0])
     tensor([0., 2.])
     """
-    result = activation.relu(input)
-    if not inplace:
-        return result
-    input[...] = result
-    return input
+    return finished(input, rectifier.relu(input), inplace)
+
+
+def relu6(input: Any, inplace: bool = False) -> Tensor:
+    """min(max(x, 0), 6); its derivative at 0 and at 6 is 0."""
+    return finished(input, rectifier.relu6(input), inplace)
+
+
+def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """x where positive, otherwise negative_slope * x; its derivative at 0 is negative_slope."""
+    return finished(input, rectifier.leaky_relu(input, negative_slope), inplace)
+
+
+def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x where positive, otherwise alpha * (exp(x) - 1); its derivative at 0 is alpha."""
+    return finished(input, rectifier.elu(input, alpha), inplace)
+
+
+def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x where positive, otherwise alpha * (exp(x / alpha) - 1)."""
+    return finished(input, rectifier.celu(input, alpha), inplace)
+
+
+def selu(input: Any, inplace: bool = False) -> Tensor:
+    """An elu scaled to keep mean 0 and variance 1 (G. Klambauer et al., arXiv:1706.02515)."""
+    return finished(input, rectifier.selu(input), inplace)
+
+
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """x, not below min_val and not above max_val, where its derivative is 0."""
+    return finished(input, rectifier.hardtanh(input, min_val, max_val), inplace)
+
+
+def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
+    """relu6(x + 3) / 6."""
+    return finished(input, rectifier.hardsigmoid(input), inplace)
+
+
+def hardswish(input: Any, inplace: bool = False) -> Tensor:
+    """x * relu6(x + 3) / 6."""
+    return finished(input, rectifier.hardswish(input), inplace)
+
+
+def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
+    """x, but 0 where -lambd <= x <= lambd."""
+    return rectifier.hardshrink(input, lambd)
+
+
+def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
+    """x moved towards 0 by lambd, at most to 0; ConfigError for a negative lambd."""
+    if not lambd >= 0:
+        raise ConfigError(f"softshrink: lambd is {lambd}. Use a number that is not negative.")
+    return rectifier.softshrink(input, lambd)
+
+
+def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """x where it is above the threshold, otherwise the value."""
+    return finished(input, rectifier.threshold(input, threshold, value), inplace)
+
+
+def prelu(input: Any, weight: Any) -> Tensor:
+    """x where positive, otherwise weight * x, with one weight or one for each channel (axis 1); ShapeError otherwise.
+
+    Source: K. He et al., Delving deep into rectifiers, arXiv:1502.01852.
+
+    >>> lnb.nn.functional.prelu([[-4.0, -4.0]], [0.5, 0.25])
+    tensor([[-2., -1.]])
+    """
+    x, slope = asarray(input), asarray(weight)
+    channels = x.shape[1] if x.ndim > 1 else 1
+    if slope.size != 1 and slope.shape != (channels,):
+        raise ShapeError(f"prelu: a weight of shape {slope.shape} for {channels} channels. Give one weight, or one for "
+                         "each channel.")
+    along = (1, slope.size) + (1,) * (x.ndim - 2) if x.ndim > 1 else (1,) * x.ndim
+    return rectifier.bent(x, slope.reshape(along))
+
+
+def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
+          inplace: bool = False) -> Tensor:
+    """x where positive, otherwise x times a slope: in training one drawn for each element evenly from lower to upper
+    (by `lnb.random`), else the mean of both. ConfigError if lower is above upper.
+
+    Source: B. Xu et al., Empirical evaluation of rectified activations, arXiv:1505.00853.
+
+    >>> lnb.nn.functional.rrelu([-8.0, 2.0], 0.25, 0.75)
+    tensor([-4.,  2.])
+    """
+    if lower > upper:
+        raise ConfigError(f"rrelu: lower {lower} is above upper {upper}. Swap them.")
+    slope: Any = (lower + upper) / 2
+    if training:
+        x = asarray(input)
+        slope = asarray(random.host().uniform(lower, upper, x.shape).astype(x.dtype), device=x.device)
+    return finished(input, rectifier.bent(input, slope), inplace)
 
 
 def sigmoid(input: Any) -> Tensor:
@@ -37,31 +134,65 @@ def sigmoid(input: Any) -> Tensor:
     return activation.sigmoid(input)
 
 
+def logsigmoid(input: Any) -> Tensor:
+    """The logarithm of sigmoid(x), without overflow."""
+    return activation.logsigmoid(input)
+
+
 def tanh(input: Any) -> Tensor:
     """The hyperbolic tangent."""
     return transcendental.tanh(input)
 
 
+def tanhshrink(input: Any) -> Tensor:
+    """x - tanh(x), whose relative accuracy is kept next to 0."""
+    return activation.tanhshrink(input)
+
+
+def softsign(input: Any) -> Tensor:
+    """x / (1 + |x|)."""
+    return activation.softsign(input)
+
+
+def silu(input: Any, inplace: bool = False) -> Tensor:
+    """x * sigmoid(x), exact in both tails."""
+    return finished(input, activation.silu(input), inplace)
+
+
+def mish(input: Any, inplace: bool = False) -> Tensor:
+    """x * tanh(softplus(x)), exact in both tails (D. Misra, arXiv:1908.08681)."""
+    return finished(input, activation.mish(input), inplace)
+
+
 def gelu(input: Any, approximate: str = "none") -> Tensor:
     """The Gaussian error linear unit: x times the normal distribution function, or its "tanh" form.
 
-    Source: D. Hendrycks, K. Gimpel, Gaussian error linear units, 2016. The tanh form is
+    Source: D. Hendrycks, K. Gimpel, arXiv:1606.08415. The tanh form is
     x * sigmoid(2 * sqrt(2 / pi) * (x + 0.044715 * x**3)), the same function without its cancellation in the left tail.
     """
-    if approximate not in GELU_FORMS:
-        raise ConfigError(f"gelu: approximate is {approximate!r}. Use 'none' or 'tanh'.")
-    if approximate == "none":
-        return activation.gelu(input)
-    x = asarray(input)
-    return x * activation.sigmoid(2 * math.sqrt(2 / math.pi) * x * (1 + 0.044715 * (x * x)))
+    return activation.gelu(input, approximate)
 
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """The smooth positive part, log(1 + exp(beta * x)) / beta; x itself where beta * x is above threshold."""
+    return activation.softplus_below(input, beta, threshold)
+
+
+def glu(input: Any, dim: int | None = None, *, axis: int | None = None) -> Tensor:
+    """The first half of an axis times the sigmoid of the second; the last axis by default, ShapeError if it is odd.
+
+    Source: Y. Dauphin et al., Language modeling with gated convolutional networks, arXiv:1612.08083.
+
+    >>> lnb.nn.functional.glu([3.0, 5.0, 0.0, 0.0])
+    tensor([1.5, 2.5])
+    """
     x = asarray(input)
-    scaled = x if beta == 1 else x * beta
-    smooth = activation.softplus(scaled)
-    return where(scaled > threshold, x, smooth if beta == 1 else smooth / beta)
+    place = normalize_axis("glu", one_axis("glu", dim, axis), x.ndim)
+    half, odd = divmod(x.shape[place], 2)
+    if odd:
+        raise ShapeError(f"glu: axis {place} of shape {x.shape} has an odd size. Give an axis of two halves.")
+    before = (slice(None),) * place
+    return activation.gated(x[(*before, slice(None, half))], x[(*before, slice(half, None))])
 
 
 def softmax(input: Any, dim: int | None = None, *, axis: int | None = None, dtype: Any = None) -> Tensor:
@@ -76,6 +207,11 @@ def softmax(input: Any, dim: int | None = None, *, axis: int | None = None, dtyp
 def log_softmax(input: Any, dim: int | None = None, *, axis: int | None = None, dtype: Any = None) -> Tensor:
     """The logarithm of softmax along an axis, the last by default."""
     return norm.log_softmax(_cast(input, dtype), axis=one_axis("log_softmax", dim, axis))
+
+
+def softmin(input: Any, dim: int | None = None, *, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """softmax(-x) along an axis, the last by default."""
+    return softmax(-_cast(input, dtype), dim, axis=axis)
 
 
 def _cast(input: Any, dtype: Any) -> Tensor:
