@@ -56,7 +56,7 @@ from .tape import set_grad_enabled
 
 __version__ = "0.1.0"
 globals().update(_functions)
-_SUBPACKAGES = {"nn", "optim", "data", "testing", "config", "random"}
+_SUBPACKAGES = {"nn", "optim", "data", "testing", "config", "random", "lib"}
 _THREADS = {"set_num_threads", "get_num_threads"}
 
 

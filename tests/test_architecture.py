@@ -20,8 +20,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
     "errors", "config", "dtypes", "shapes", "expr", "vocabulary", "program", "printing", "backend", "storage",
     "tape", "op", "views", "array", "apply", "anomaly", "backward", "register", "ops", "creation", "interop", "fusion",
-    "autograd", "random", "testing", "linalg", "fft", "einops", "nn", "optim", "data", "io", "models", "onnx", "visual",
-    "distributed", "commands", "__main__"]
+    "autograd", "random", "testing", "lib", "linalg", "fft", "einops", "nn", "optim", "data", "io", "models", "onnx",
+    "visual", "distributed", "commands", "__main__"]
 DEVICES = ("kernels", "cuda", "mlx")
 FOR_DEVICES = {"errors", "config", "dtypes", "shapes", "expr", "vocabulary", "program", "printing"}
 # The command line shows and clears the store of kernels; the package itself hands out the number of threads.

@@ -6,10 +6,10 @@ Importing this folder imports numba-cuda and touches no driver; where numba-cuda
 import numpy as np
 
 from . import runtime
-from .array import DeviceArray, broadcast_to, empty, from_numpy, permute
+from .array import DeviceArray, as_strided, broadcast_to, empty, from_numpy, permute, reinterpret
 from .array import slice_view as slice
 from .conv import conv, conv_input_grad, conv_weight_grad
-from .copy import assign, cast, concatenate, conjugate, copy, full, iota, pad, real, reshape, to_numpy
+from .copy import assign, cast, concatenate, conjugate, copy, full, iota, pad, real, repeat, reshape, to_numpy
 from .elementwise import map_program as map
 from .gemm import matmul
 from .index import compress, gather, nonzero, scatter, scatter_add
@@ -27,12 +27,12 @@ from .softmax import (
 from .vocabulary import NATIVE as _NATIVE
 
 __all__ = [
-    "ALIASES", "DEVICE", "NATIVE", "RAW_TYPES", "UNSUPPORTED", "DeviceArray", "arg_reduce", "assign", "broadcast_to",
-    "cast", "compress", "concatenate", "conjugate", "conv", "conv_input_grad", "conv_weight_grad", "copy",
-    "cross_entropy", "cross_entropy_grad", "description", "dtype_of", "empty", "from_numpy", "full", "gather", "iota",
-    "is_available", "log_softmax", "log_softmax_grad", "logsumexp", "map", "matmul", "nonzero", "pad", "permute",
-    "real", "reduce", "reshape", "scatter", "scatter_add", "slice", "softmax", "softmax_grad", "synchronize",
-    "to_numpy",
+    "ALIASES", "DEVICE", "NATIVE", "RAW_TYPES", "UNSUPPORTED", "DeviceArray", "arg_reduce", "as_strided", "assign",
+    "broadcast_to", "cast", "compress", "concatenate", "conjugate", "conv", "conv_input_grad", "conv_weight_grad",
+    "copy", "cross_entropy", "cross_entropy_grad", "description", "dtype_of", "empty", "from_numpy", "full", "gather",
+    "iota", "is_available", "log_softmax", "log_softmax_grad", "logsumexp", "map", "matmul", "nonzero", "pad",
+    "permute", "real", "reduce", "reinterpret", "repeat", "reshape", "scatter", "scatter_add", "slice", "softmax",
+    "softmax_grad", "synchronize", "to_numpy",
 ]
 DEVICE = "cuda"
 ALIASES = True

@@ -197,3 +197,14 @@ def slice_view(array: DeviceArray, index: tuple) -> DeviceArray:
     return view(array, tuple(shape), tuple(strides), offset)
 
 
+def as_strided(array: DeviceArray, shape: Shape, strides: Shape) -> DeviceArray:
+    """A view from the first element on, at strides in elements."""
+    return view(array, tuple(shape), tuple(strides))
+
+
+def reinterpret(array: DeviceArray, dtype: np.dtype) -> DeviceArray:
+    """The same bits as another dtype, a view: one of another size divides or joins elements of the last axis."""
+    old, new = array.element.itemsize, dtype.itemsize
+    shape = (*array.shape[:-1], array.shape[-1] * old // new) if array.shape else ()
+    strides = (*[stride * old // new for stride in array.strides[:-1]], *array.strides[-1:])
+    return DeviceArray(array.memory.view(storage(dtype)), shape, strides, array.offset * old // new, dtype)

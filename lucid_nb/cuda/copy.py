@@ -152,3 +152,19 @@ def pad(raw: DeviceArray, pairs: Sequence[tuple[int, int]], value: Any) -> Devic
     inner = tuple(slice(low, low + size) for size, (low, _) in zip(raw.shape, pairs))
     assign(geometry.slice_view(result, inner), raw)
     return result
+
+
+def repeat(raw: DeviceArray, counts: int | np.ndarray, axis: int) -> DeviceArray:
+    """Each element of an axis so many times; numbers of their own are brought together run by run."""
+    outer, inner = raw.shape[:axis], raw.shape[axis + 1:]
+    if isinstance(counts, int):
+        wide = geometry.broadcast_to(reshape(raw, (*outer, raw.shape[axis], 1, *inner)),
+                                     (*outer, raw.shape[axis], counts, *inner))
+        return reshape(copy(wide), (*outer, raw.shape[axis] * counts, *inner))
+    result = geometry.empty((*outer, int(counts.sum()), *inner), raw.element)
+    before, start = (slice(None),) * axis, 0
+    for place, count in enumerate(counts.tolist()):
+        assign(geometry.slice_view(result, (*before, slice(start, start + count))),
+               geometry.slice_view(raw, (*before, slice(place, place + 1))))
+        start += count
+    return result

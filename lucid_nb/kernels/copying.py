@@ -19,9 +19,27 @@ def contiguous(raw: np.ndarray) -> np.ndarray:
 def copy(raw: np.ndarray) -> np.ndarray:
     """A C-contiguous copy."""
     new = memory.empty(raw.shape, raw.dtype)
-    if raw.size < SMALL or raw.itemsize not in (2, 4, 8) or not _copy_across(raw, new):
+    if raw.size < SMALL:
+        np.copyto(new, raw)
+    elif raw.strides[0] == 0 and 2 * raw.size < SMALL * len(raw):
+        _copy_repeated(raw, new)
+    elif raw.itemsize not in (2, 4, 8) or not _copy_across(raw, new):
         np.copyto(new, raw)
     return new
+
+
+def _copy_repeated(raw: np.ndarray, new: np.ndarray) -> None:
+    """Copy one small array that is repeated: NumPy's loop would copy few elements at a time.
+
+    What is there is doubled while it stays in the first-level cache, and then written again and again.
+    """
+    new[0], filled, most = raw[0], 1, max(1, SMALL // max(1, new[0].size))
+    while filled < most:
+        new[filled:2 * filled] = new[:filled]
+        filled *= 2
+    whole = len(new) // filled
+    new[filled:whole * filled].reshape(whole - 1, filled, *new.shape[1:])[...] = new[:filled]
+    new[whole * filled:] = new[:len(new) - whole * filled]
 
 
 def _copy_across(raw: np.ndarray, new: np.ndarray) -> bool:

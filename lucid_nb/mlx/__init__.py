@@ -186,6 +186,18 @@ def slice(raw: Raw, index: tuple[Any, ...]) -> Raw:
 
 
 @entry
+def as_strided(raw: Raw, shape: Shape, strides: Shape) -> Raw:
+    """Elements at strides in C order, from the first on."""
+    return mx.as_strided(raw, shape, strides)
+
+
+@entry
+def reinterpret(raw: Raw, dtype: np.dtype) -> Raw:
+    """The same bits as another dtype."""
+    return raw.view(types.to_mlx("reinterpret", dtype))
+
+
+@entry
 def put_slice(raw: Raw, index: tuple[Any, ...], value: Raw) -> Raw:
     """A copy whose indexed region is replaced."""
     return views.put_slice(raw, index, value)
@@ -201,6 +213,12 @@ def concatenate(raws: Sequence[Raw], axis: int) -> Raw:
 def pad(raw: Raw, pairs: Sequence[tuple[int, int]], value: Any) -> Raw:
     """A constant before and after each axis."""
     return views.pad(raw, pairs, value)
+
+
+@entry
+def repeat(raw: Raw, counts: int | np.ndarray, axis: int) -> Raw:
+    """Each element of an axis so many times, all alike or each its own number."""
+    return views.repeat(raw, counts, axis)
 
 
 # ------------------------------------------------------------------------------------------------- indexing

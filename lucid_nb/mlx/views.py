@@ -29,6 +29,14 @@ def pad(raw: mx.array, pairs: Sequence[tuple[int, int]], value: Any) -> mx.array
     return mx.pad(raw, list(pairs), constant_values=mx.array(value, raw.dtype))
 
 
+def repeat(raw: mx.array, counts: int | np.ndarray, axis: int) -> mx.array:
+    """Each element of an axis repeated; numbers of their own become positions, on the host."""
+    places = np.repeat(np.arange(raw.shape[axis]), counts)
+    if raw.size == 0 or places.size == 0:
+        return mx.zeros((*raw.shape[:axis], places.size, *raw.shape[axis + 1:]), raw.dtype)
+    return mx.repeat(raw, counts, axis) if isinstance(counts, int) else mx.take(raw, from_numpy(places), axis)
+
+
 def gather(raw: mx.array, index: mx.array) -> mx.array:
     """Rows by number. MLX's gather of empty rows or by an empty index kills the process, as its scatters do."""
     if raw.size == 0 or index.size == 0:

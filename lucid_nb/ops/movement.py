@@ -23,7 +23,7 @@ def as_tensor(op: str, x: Any) -> Tensor:
     return found
 
 
-def deliver(op: str, result: Tensor, out: Any) -> Any:
+def deliver(op: str, result: Tensor, out: Any, casting: str = "same_kind") -> Any:
     """The result, or `out` (a tensor, or an array of NumPy's) with the result written into it, and recorded."""
     if out is None:
         return result
@@ -32,9 +32,9 @@ def deliver(op: str, result: Tensor, out: Any) -> Any:
     if out.shape != result.shape:
         raise ShapeError(f"{op}: out has shape {out.shape}, the result {result.shape}. Make them equal.")
     if isinstance(out, np.ndarray):
-        np.copyto(out, np.asarray(result), casting="same_kind")
+        np.copyto(out, np.asarray(result), casting=casting)  # type: ignore[call-overload]
     else:
-        out.write(result, op, "same_kind")
+        out.write(result, op, casting)
     return out
 
 
@@ -72,6 +72,7 @@ _copied_reshape = Primitive("copied_reshape", lambda table, x, shape: table.resh
 
 
 ORDERS = ("C", "F", "A")
+CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
 # ------------------------------------------------------------------------------------------------ functions
@@ -140,48 +141,89 @@ def broadcast_to(x: Any, /, shape: int | Shape) -> Tensor:
 
 
 @public(names=("concatenate",), method=False)
-def concat(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None) -> Tensor:
+def concat(arrays: Sequence[Any], /, axis: int | None = 0, out: Any = None, *, dtype: Any = None,
+           casting: str = "same_kind") -> Tensor:
     """Arrays joined along an axis that they have; None joins them flat.
 
     >>> import lucid_nb as lnb
     >>> lnb.concat([lnb.zeros(2), lnb.ones(1)])
     tensor([0., 0., 1.])
     """
+    return joined("concat", tensors_of("concat", arrays), axis, out, dtype, casting)
+
+
+def tensors_of(op: str, arrays: Any) -> list[Tensor]:
+    """Several operands, as tensors on one device; of one array, its rows."""
     if not isinstance(arrays, (list, tuple)):
-        arrays = list(as_tensor("concat", arrays))                       # NumPy joins the rows of one array
+        if not isinstance(arrays, (Tensor, np.ndarray)):
+            raise DTypeError(f"{op}: got {type(arrays).__name__}. Give a list or tuple of arrays.")
+        arrays = list(as_tensor(op, arrays))
     if len(arrays) == 0:
-        raise ShapeError("concat: no arrays. Give at least one.")
-    tensors = [x if isinstance(x, Tensor) else as_operand("concat", x, _device_of(arrays))
-               for x in operands("concat", list(arrays))]
+        raise ShapeError(f"{op}: no arrays. Give at least one.")
+    device = next((x.device for x in arrays if isinstance(x, Tensor)), backend.default_device())
+    return [x if isinstance(x, Tensor) else as_operand(op, x, device) for x in operands(op, list(arrays))]
+
+
+def joined(op: str, tensors: Sequence[Tensor], axis: int | None, out: Any, dtype: Any, casting: str) -> Tensor:
+    """`concat` of tensors, in the words of the function that asks."""
     if axis is None:
         tensors, axis = [reshape(x, -1) for x in tensors], 0
-    axis = shapes.check_concat("concat", [x.shape for x in tensors], axis)
-    wanted = dtypes.as_dtype("concat", dtype) if dtype is not None else dtypes.promote(tuple(x.dtype for x in tensors))
-    return apply(_concatenate, [astype(x, wanted, copy=False) for x in tensors], {"axis": axis})
+    axis = shapes.check_concat(op, [x.shape for x in tensors], axis)
+    if dtype is not None and out is not None:
+        raise DTypeError(f"{op}: got both out and dtype. The dtype is that of out: leave dtype away.")
+    wanted = dtypes.as_dtype(op, dtype) if dtype is not None else dtypes.promote(tuple(x.dtype for x in tensors))
+    for given in {x.dtype for x in tensors}:
+        check_cast(op, given, wanted if out is None else out.dtype, casting)
+    return deliver(op, apply(_concatenate, [astype(x, wanted, copy=False) for x in tensors], {"axis": axis}), out,
+                   casting)
 
 
-def _device_of(arrays: Sequence[Any]) -> str:
-    return next((x.device for x in arrays if isinstance(x, Tensor)), backend.default_device())
+def check_cast(op: str, given: np.dtype, wanted: np.dtype, casting: str) -> None:
+    """Refuse a conversion that NumPy's `casting` word does not allow."""
+    if casting not in CASTINGS:
+        raise DTypeError(f"{op}: casting {casting!r} is unknown. Use one of {', '.join(CASTINGS)}.")
+    if given != wanted and casting != "unsafe" and not dtypes.can_cast(given, wanted, casting):
+        raise DTypeError(f"{op}: {given} does not go into {wanted} by casting {casting!r}. Convert with astype.")
 
 
 @public()
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: str | None = None) -> Tensor:
+def astype(x: Any, dtype: Any, /, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True, *,
+           device: str | None = None) -> Tensor:
     """The elements in another dtype, as NumPy converts them; between floats it is differentiable."""
     x = as_tensor("astype", x)
     wanted = dtypes.as_dtype("astype", dtype)
+    check_cast("astype", x.dtype, wanted, casting)
     if device is not None:
         x = to(x, device)
+    is_across = memory_order("astype", x, order) == "F" and x.ndim > 1
     if wanted == x.dtype:
-        return apply(_copy, (x,)) if copy else x
+        return duplicate(x, "F" if is_across else "C") if copy else x
     if x.dtype.kind == "c" and wanted.kind != "c" and wanted.kind != "b":
         raise DTypeError(f"astype: {x.dtype} to {wanted} loses the imaginary part. Take .real, or abs(x).")
+    if is_across:
+        return apply(_cast, (x.T,), {"dtype": wanted}).T
     return apply(_cast, (x,), {"dtype": wanted})
 
 
+def memory_order(op: str, x: Tensor, order: Any) -> str:
+    """"C" or "F" for one of NumPy's orders; "A" and "K" keep that of Fortran memory."""
+    found = str(order or "K").upper()
+    if found not in (*ORDERS, "K"):
+        raise ShapeError(f"{op}: order {order!r} is unknown. Use one of C, F, A, K.")
+    return found if found in "CF" else "F" if _is_only_f_contiguous(x) else "C"
+
+
+def duplicate(x: Tensor, order: str) -> Tensor:
+    """The same content in memory of its own, along the last axis first ("C") or along the first ("F")."""
+    return apply(_copy, (x.T,)).T if order == "F" and x.ndim > 1 else apply(_copy, (x,))
+
+
 @public()
-def copy(x: Any, /) -> Tensor:
-    """The same content in memory of its own; differentiable."""
-    return apply(_copy, (as_tensor("copy", x),))
+def copy(x: Any, /, order: str = "C", subok: bool = False) -> Tensor:
+    """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are
+    strides: "C", "F", or as it is ("A", "K")."""
+    x = as_tensor("copy", x)
+    return duplicate(x, memory_order("copy", x, order))
 
 
 Tensor.clone = Tensor.__copy__ = copy  # type: ignore[method-assign]

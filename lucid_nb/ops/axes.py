@@ -1,0 +1,331 @@
+"""Axes: exchanged, moved, added, removed, turned round and rolled. All but `roll` and `flatten` give views."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+from .. import shapes
+from ..apply import apply
+from ..array import Tensor
+from ..errors import ShapeError
+from ..op import Primitive
+from ..register import public
+from ..storage import Permute, Slice
+from .movement import as_tensor, duplicate, reshape
+
+Axes = int | Sequence[int]
+
+
+# ----------------------------------------------------------------------------------------------- reordered
+@public()
+def swapaxes(x: Any, axis1: int, axis2: int, /) -> Tensor:
+    """Two axes exchanged, as a view.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.swapaxes(lnb.zeros((2, 3, 4)), 0, -1).shape
+    (4, 3, 2)
+    """
+    x = as_tensor("swapaxes", x)
+    order = list(range(x.ndim))
+    one, other = (shapes.normalize_axis("swapaxes", axis, x.ndim) for axis in (axis1, axis2))
+    order[one], order[other] = other, one
+    return x.moved(Permute(tuple(order)))
+
+
+@public()
+def moveaxis(x: Any, source: Axes, destination: Axes, /) -> Tensor:
+    """Axes moved to new places, the others in the order they had; a view.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.moveaxis(lnb.zeros((2, 3, 4)), [0, 1], [-1, -2]).shape
+    (4, 3, 2)
+    """
+    x = as_tensor("moveaxis", x)
+    sources = shapes.normalize_axes("moveaxis", _as_tuple(source), x.ndim)
+    places = shapes.normalize_axes("moveaxis", _as_tuple(destination), x.ndim)
+    if len(sources) != len(places):
+        raise ShapeError(f"moveaxis: {len(sources)} sources and {len(places)} destinations. Name a place for each.")
+    order = [axis for axis in range(x.ndim) if axis not in sources]
+    for place, axis in sorted(zip(places, sources)):
+        order.insert(place, axis)
+    return x.moved(Permute(tuple(order)))
+
+
+def _as_tuple(axis: Any) -> tuple[int, ...]:
+    return tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+
+
+@public()
+def rollaxis(x: Any, axis: int, start: int = 0) -> Tensor:
+    """An axis moved back until it lies before the place `start`; a view. `moveaxis` is easier to read.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.rollaxis(lnb.zeros((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
+    x = as_tensor("rollaxis", x)
+    axis = shapes.normalize_axis("rollaxis", axis, x.ndim)
+    start = start + x.ndim if start < 0 else start
+    if not 0 <= start <= x.ndim:
+        raise shapes.AxisError(f"rollaxis: start {start} is out of range for {x.ndim} dimensions. "
+                               f"Use {-x.ndim} to {x.ndim}.")
+    order = [other for other in range(x.ndim) if other != axis]
+    order.insert(start - (axis < start), axis)
+    return x.moved(Permute(tuple(order)))
+
+
+@public()
+def matrix_transpose(x: Any, /) -> Tensor:
+    """The last two axes exchanged, as a view.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.matrix_transpose(lnb.zeros((2, 3, 4))).shape
+    (2, 4, 3)
+    """
+    x = as_tensor("matrix_transpose", x)
+    if x.ndim < 2:
+        raise ShapeError(f"matrix_transpose: needs two axes, the shape is {x.shape}. Reshape it.")
+    return x.moved(Permute(shapes.swapped_last(x.ndim)))
+
+
+# ------------------------------------------------------------------------------------------ added, removed
+@public()
+def squeeze(x: Any, /, axis: Axes | None = None) -> Tensor:
+    """Axes of size 1 removed (all of them, or those named), as a view.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.squeeze(lnb.zeros((1, 3, 1)), axis=0).shape
+    (3, 1)
+    """
+    x = as_tensor("squeeze", x)
+    if x.ndim == 0 and axis in (0, -1):                    # NumPy has always let this be
+        axis = None
+    axes = tuple(i for i, size in enumerate(x.shape) if size == 1) if axis is None else \
+        shapes.normalize_axes("squeeze", _as_tuple(axis), x.ndim)
+    for i in axes:
+        if x.shape[i] != 1:
+            raise ShapeError(f"squeeze: axis {i} of shape {x.shape} has size {x.shape[i]}. Name axes of size 1.")
+    return x.moved(Slice((*[0 if i in axes else slice(None) for i in range(x.ndim)], ...)))
+
+
+@public()
+def expand_dims(x: Any, /, axis: Axes = 0) -> Tensor:
+    """New axes of size 1 at these places of the result, as a view.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.expand_dims(lnb.zeros((2, 3)), axis=(0, -1)).shape
+    (1, 2, 3, 1)
+    """
+    x = as_tensor("expand_dims", x)
+    axes = _as_tuple(axis)
+    places = shapes.normalize_axes("expand_dims", axes, x.ndim + len(axes))
+    shapes.check_ndim("expand_dims", x.ndim + len(axes))
+    return x.moved(Slice((*[None if i in places else slice(None) for i in range(x.ndim + len(axes))], ...)))
+
+
+@public()
+def unsqueeze(x: Any, /, axis: Axes) -> Tensor:
+    """PyTorch's word for `expand_dims`.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.unsqueeze(lnb.zeros(3), -1).shape
+    (3, 1)
+    """
+    return expand_dims(x, axis)
+
+
+def atleast(op: str, x: Any, ndim: int) -> Tensor:
+    """A view with `ndim` axes or more: new ones come first, but for the third, which comes last."""
+    x = x if isinstance(x, Tensor) else as_tensor(op, x)
+    if x.ndim >= ndim:
+        return x
+    if ndim == 3 and x.ndim:
+        return x.moved(Slice((None, ..., None) if x.ndim == 1 else (..., None)))
+    return x.moved(Slice((*(None,) * (ndim - x.ndim), ...)))
+
+
+def _each(op: str, arrays: tuple, ndim: int) -> Any:
+    found = tuple(atleast(op, x, ndim) for x in arrays)
+    return found[0] if len(found) == 1 else found
+
+
+@public(method=False)
+def atleast_1d(*arrays: Any) -> Any:
+    """Each array with one axis or more, as a view; a tuple where several are given.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.atleast_1d(3.0).shape
+    (1,)
+    """
+    return _each("atleast_1d", arrays, 1)
+
+
+@public(method=False)
+def atleast_2d(*arrays: Any) -> Any:
+    """Each array with two axes or more, as a view, new ones in front; a tuple where several are given.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.atleast_2d([1, 2]).shape
+    (1, 2)
+    """
+    return _each("atleast_2d", arrays, 2)
+
+
+@public(method=False)
+def atleast_3d(*arrays: Any) -> Any:
+    """Each array with three axes or more, as a view: (n,) gives (1, n, 1) and (m, n) gives (m, n, 1).
+
+    >>> import lucid_nb as lnb
+    >>> lnb.atleast_3d([1, 2]).shape
+    (1, 2, 1)
+    """
+    return _each("atleast_3d", arrays, 3)
+
+
+# ---------------------------------------------------------------------------------------------- in one row
+@public()
+def ravel(x: Any, /, order: str = "C") -> Tensor:
+    """All elements on one axis: a view where memory allows, otherwise a copy.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.ravel([[1, 2], [3, 4]], "F")
+    tensor([1, 3, 2, 4])
+    """
+    x = as_tensor("ravel", x)
+    if str(order).upper() != "K":
+        return reshape(x, -1, order=order)
+    strides = [abs(stride) for stride in x.strides]
+    walk = sorted(range(x.ndim), key=lambda axis: -strides[axis])
+    return reshape(x.moved(Permute(tuple(walk))), -1)
+
+
+@public()
+def flatten(x: Any, /, start_axis: int | str = 0, end_axis: int = -1, *, order: str = "C") -> Tensor:
+    """A copy with the axes from `start_axis` to `end_axis` joined, by default all; NumPy's `flatten(order)` too.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.flatten(lnb.zeros((2, 3, 4)), 1).shape
+    (2, 12)
+    """
+    if isinstance(start_axis, str):
+        start_axis, order = 0, start_axis
+    x = as_tensor("flatten", x)
+    if x.ndim == 0 or (start_axis, end_axis) == (0, -1):
+        flat = ravel(x, order)
+        is_view = flat.storage is not None and flat.storage is x.storage
+        return duplicate(flat, "C") if is_view or x.is_value else flat
+    first, last = (shapes.normalize_axis("flatten", axis, x.ndim) for axis in (start_axis, end_axis))
+    if first > last:
+        raise ShapeError(f"flatten: start_axis {start_axis} comes after end_axis {end_axis}. Exchange them.")
+    joint = shapes.product(x.shape[first:last + 1])
+    return reshape(x, (*x.shape[:first], joint, *x.shape[last + 1:]), order=order, copy=True)
+
+
+# ------------------------------------------------------------------------------------------- turned, rolled
+@public()
+def flip(x: Any, /, axis: Axes | None = None) -> Tensor:
+    """The elements in reverse order along axes (all by default), as a view.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.flip([1, 2, 3])
+    tensor([3, 2, 1])
+    """
+    x = as_tensor("flip", x)
+    axes = shapes.normalize_axes("flip", axis if axis is None else _as_tuple(axis), x.ndim)
+    return x.moved(Slice((*[slice(None, None, -1 if i in axes else None) for i in range(x.ndim)], ...)))
+
+
+@public()
+def fliplr(x: Any, /) -> Tensor:
+    """Axis 1 reversed, as a view.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.fliplr([[1, 2], [3, 4]]).tolist()
+    [[2, 1], [4, 3]]
+    """
+    x = as_tensor("fliplr", x)
+    if x.ndim < 2:
+        raise ShapeError(f"fliplr: needs two axes, the shape is {x.shape}. Use flip.")
+    return flip(x, 1)
+
+
+@public()
+def flipud(x: Any, /) -> Tensor:
+    """Axis 0 reversed, as a view.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.flipud([[1, 2], [3, 4]]).tolist()
+    [[3, 4], [1, 2]]
+    """
+    x = as_tensor("flipud", x)
+    if x.ndim < 1:
+        raise ShapeError(f"flipud: needs an axis, the shape is {x.shape}. Reshape it to (1,).")
+    return flip(x, 0)
+
+
+@public()
+def rot90(x: Any, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
+    """Turned by `k` quarters in the plane of two axes, from the first to the second; a view.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.rot90([[1, 2], [3, 4]]).tolist()
+    [[2, 4], [1, 3]]
+    """
+    x = as_tensor("rot90", x)
+    if len(axes) != 2:
+        raise ShapeError(f"rot90: {len(axes)} axes {tuple(axes)}. Name the two of a plane.")
+    first, second = shapes.normalize_axes("rot90", tuple(axes), x.ndim)
+    quarters = shapes.as_integer("rot90", "k", k) % 4
+    if quarters == 0:
+        return x.moved(Slice((...,)))
+    if quarters == 2:
+        return flip(x, (first, second))
+    turned = swapaxes(flip(x, second) if quarters == 1 else x, first, second)
+    return turned if quarters == 1 else flip(turned, second)
+
+
+def _roll_blocks(table: Any, x: Any, shifts: tuple[int, ...]) -> Any:
+    """Every block to its place; where slices do not alias, axis by axis."""
+    shape = tuple(x.shape)
+    if not table.aliases:
+        for axis, (size, shift) in enumerate(zip(shape, shifts)):
+            before = (slice(None),) * axis
+            parts = [table.slice(x, (*before, part)) for part in (slice(size - shift, size), slice(0, size - shift))]
+            x = table.concatenate(parts, axis) if shift else x
+        return x
+    new = table.empty(shape, table.dtype_of(x))
+    pairs = [[(slice(shift, None), slice(0, size - shift)), (slice(0, shift), slice(size - shift, None))][:1 + (shift > 0)]
+             for size, shift in zip(shape, shifts)]
+    for block in product(*pairs):
+        there, here = zip(*block)
+        table.assign(table.slice(new, there), table.slice(x, here))
+    return new
+
+
+_roll = Primitive("roll_by", _roll_blocks, lambda ops, info, g, shifts: (ops.roll_by(g, shifts=tuple(
+    [(size - shift) % max(size, 1) for size, shift in zip(info.shape(0), shifts)])),))
+
+
+@public()
+def roll(x: Any, /, shift: Axes, axis: Axes | None = None) -> Tensor:
+    """Elements moved on by `shift` places along axes, those beyond the end to the front; flat where `axis` is None.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.roll(lnb.arange(5), 2)
+    tensor([3, 4, 0, 1, 2])
+    """
+    x = as_tensor("roll", x)
+    flat = reshape(x, -1) if axis is None else x
+    moves = tuple(shapes.as_integer("roll", "shift", one) for one in _as_tuple(shift))
+    axes = tuple(shapes.normalize_axis("roll", a, flat.ndim) for a in _as_tuple(0 if axis is None else axis))
+    if len(moves) != len(axes) and 1 not in (len(moves), len(axes)):
+        raise ShapeError(f"roll: {len(moves)} shifts for {len(axes)} axes. Give one for each.")
+    count = max(len(moves), len(axes)) if moves and axes else 0
+    totals = [0] * flat.ndim
+    for number in range(count):
+        totals[axes[number % len(axes)]] += moves[number % len(moves)]
+    shifts = tuple(total % max(size, 1) for total, size in zip(totals, flat.shape))
+    if not any(shifts):
+        return duplicate(x, "C")
+    rolled = apply(_roll, (flat,), {"shifts": shifts})
+    return rolled if flat is x else reshape(rolled, x.shape)

@@ -1,0 +1,138 @@
+"""Editing: elements taken out of an axis, or put into it, as a new tensor."""
+
+from typing import Any
+
+import numpy as np
+
+from .. import shapes
+from ..apply import as_array
+from ..array import Tensor
+from ..errors import DTypeError, IndexError, ShapeError
+from ..register import functions, public
+from ..storage import Slice
+from .indexing import take
+from .movement import as_tensor, astype, duplicate, joined, reshape, tensors_of
+
+
+def _on_axis(op: str, x: Any, axis: int | None) -> tuple[Tensor, int]:
+    """The tensor, flat where no axis is named, and the axis."""
+    x = as_tensor(op, x)
+    if axis is None:
+        return (x if x.ndim == 1 else reshape(x, -1)), 0
+    return x, shapes.normalize_axis(op, axis, x.ndim)
+
+
+def _places(op: str, given: Any, size: int, last: int) -> np.ndarray | int:
+    """Positions counted from the front, below `last`: one integer, or an array of them."""
+    if isinstance(given, slice):
+        return np.arange(*given.indices(size))
+    found = given.to_host() if isinstance(given, Tensor) else as_array(op, given)
+    if found.dtype.kind == "b":
+        if op == "delete" and found.shape != (size,):
+            raise IndexError(f"{op}: a mask of shape {found.shape} for an axis of size {size}. Make them equal.")
+        found = np.flatnonzero(found)
+    if found.size and found.dtype.kind not in "iu":
+        raise IndexError(f"{op}: {found.dtype} is no index. Use integers, bools or a slice.")
+    found = found.astype(np.int64)
+    if found.ndim > 1 and op == "insert":
+        raise IndexError(f"{op}: positions of shape {found.shape}. Use one axis.")
+    if found.size and (found.min() < -size or found.max() >= last):
+        worst = found.min() if found.min() < -size else found.max()
+        raise IndexError(f"{op}: {worst} is out of range for an axis of size {size}. Use {-size} to {last - 1}.")
+    found = np.where(found < 0, found + size, found)
+    return int(found) if found.ndim == 0 else found.reshape(-1)
+
+
+def _part(x: Tensor, axis: int, start: int | None, stop: int | None) -> Tensor:
+    return x.moved(Slice((*(slice(None),) * axis, slice(start, stop), ...)))
+
+
+@public()
+def delete(x: Any, obj: Any, /, axis: int | None = None) -> Tensor:
+    """A new tensor without the elements at these places of an axis (of the flat array by default).
+
+    `obj`: an integer, integers, a slice or a mask.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.delete([1, 2, 3, 4], [0, -1])
+    tensor([2, 3])
+    """
+    x, axis = _on_axis("delete", x, axis)
+    size = x.shape[axis]
+    places = _places("delete", obj, size, size)
+    gone = np.unique(places)
+    if gone.size == 0:
+        return duplicate(x, "C")
+    if gone[-1] - gone[0] + 1 == gone.size:                # a run: two views are joined
+        first = int(gone[0])
+        return joined("delete", [_part(x, axis, 0, first), _part(x, axis, first + gone.size, None)], axis, None, None,
+                      "same_kind")
+    kept = np.ones(size, bool)
+    kept[gone] = False
+    return take(x, np.flatnonzero(kept), axis)
+
+
+@public()
+def insert(x: Any, obj: Any, values: Any, /, axis: int | None = None) -> Tensor:
+    """A new tensor with values, in its dtype, before these places of an axis (of the flat array by default).
+
+    `obj`: an integer, integers, a slice or a mask; `values` broadcast to what is inserted.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.insert([1, 2, 3], 1, [8, 9])
+    tensor([1, 8, 9, 2, 3])
+    """
+    x, axis = _on_axis("insert", x, axis)
+    size = x.shape[axis]
+    places = _places("insert", obj, size, size + 1)
+    added = _values(x, values)
+    if isinstance(places, int) or places.size == 1:
+        added = added.moved(Slice((*(None,) * max(x.ndim - added.ndim, 0), ...)))
+        if isinstance(places, int):                        # NumPy lays the first axis of the values along the axis
+            added = functions["moveaxis"](added, 0, axis)
+        first = places if isinstance(places, int) else int(places[0])
+        count = added.shape[axis]
+        added = added.broadcast_to((*x.shape[:axis], count, *x.shape[axis + 1:]))
+        return joined("insert", [_part(x, axis, 0, first), added, _part(x, axis, first, None)], axis, None, None,
+                      "same_kind")
+    added = added.broadcast_to((*x.shape[:axis], places.size, *x.shape[axis + 1:]))
+    # Each new element goes before the old one at its place; of equal places in the order given.
+    order = np.empty(size + places.size, np.int64)
+    arranged = np.argsort(places, kind="stable")
+    slots = places[arranged] + np.arange(places.size)
+    is_old = np.ones(order.size, bool)
+    is_old[slots] = False
+    order[slots], order[is_old] = size + arranged, np.arange(size)
+    return take(joined("insert", [x, added], axis, None, None, "same_kind"), order, axis)
+
+
+def _values(x: Tensor, values: Any) -> Tensor:
+    """What is inserted, in the dtype that it enters."""
+    return astype(tensors_of("insert", [x, values])[1], x.dtype, copy=False)
+
+
+@public()
+def trim_zeros(x: Any, /, trim: str = "fb", axis: int | None = None) -> Tensor:
+    """A view without the zeros at the front ("f") and back ("b") of an axis (of all axes by default).
+
+    >>> import lucid_nb as lnb
+    >>> lnb.trim_zeros([0, 0, 1, 2, 0])
+    tensor([1, 2])
+    """
+    x = as_tensor("trim_zeros", x)
+    word = str(trim).lower()
+    if word not in ("fb", "bf", "f", "b"):
+        raise DTypeError(f"trim_zeros: trim {trim!r} is unknown. Use 'f', 'b' or 'fb'.")
+    if x.ndim == 0:
+        raise ShapeError("trim_zeros: a 0-d array has no ends. Reshape it to (1,).")
+    axes = shapes.normalize_axes("trim_zeros", axis, x.ndim)
+    places = np.nonzero(x.to_host())
+    index: list[slice] = []
+    for one, (size, found) in enumerate(zip(x.shape, places)):
+        if one not in axes:
+            index.append(slice(None))
+        elif found.size == 0:
+            index.append(slice(0, 0))
+        else:
+            index.append(slice(int(found.min()) if "f" in word else 0, int(found.max()) + 1 if "b" in word else size))
+    return x.moved(Slice((*index, ...)))

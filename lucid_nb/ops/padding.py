@@ -1,0 +1,245 @@
+"""Padding: an array made larger, by constants, by its own elements, by ramps and by statistics of its edges."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import backend, shapes
+from ..apply import apply, as_array
+from ..array import Tensor
+from ..errors import DTypeError, ShapeError
+from ..op import Info, Primitive
+from ..register import functions, public
+from ..storage import Broadcast, Slice
+from .movement import as_tensor, astype, duplicate, joined
+
+Pairs = tuple[tuple[Any, Any], ...]
+SOURCES = ("edge", "reflect", "symmetric", "wrap")
+STATISTICS = {"maximum": "max", "minimum": "min", "mean": "mean", "median": "median"}
+# The options that each mode takes, and their values where none is given.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "constant": {"constant_values": 0}, "edge": {}, "empty": {}, "wrap": {}, "linear_ramp": {"end_values": 0},
+    "reflect": {"reflect_type": "even"}, "symmetric": {"reflect_type": "even"},
+    **{mode: {"stat_length": None} for mode in STATISTICS}}
+
+
+def _pull_pad(ops: Any, info: Info, g: Any, pairs: tuple[tuple[int, int], ...], value: Any) -> tuple:
+    """The gradient of the middle."""
+    middle = tuple([slice(low, low + size) for size, (low, _) in zip(info.shape(0), pairs)])
+    return (ops.view(g, steps=(Slice((*middle, ...)),)),)
+
+
+_pad = Primitive("pad_constant", lambda table, x, pairs, value: table.pad(x, pairs, value), _pull_pad)
+
+
+@public()
+def pad(x: Any, pad_width: Any, /, mode: str | Callable = "constant", **options: Any) -> Tensor:
+    """The array with cells before and after each axis.
+
+    `pad_width`: an int, a pair (before, after), a pair for each axis, or {axis: int or pair}. `mode`: "constant" (with
+    constant_values=0), "edge", "reflect" and "symmetric" (with reflect_type="even" or "odd"), "wrap", "linear_ramp"
+    (with end_values=0), "maximum", "minimum", "mean", "median" (with stat_length=None), "empty" (any content), or a
+    function of NumPy's kind, which runs on the host. All but the last two are differentiable.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.pad([1, 2, 3], (2, 1), "reflect")
+    tensor([3, 2, 1, 2, 3, 2])
+    """
+    x = as_tensor("pad", x)
+    pairs = _widths(pad_width, x.ndim)
+    shapes.check_sizes("pad", tuple(size + low + high for size, (low, high) in zip(x.shape, pairs)))
+    if callable(mode):
+        padded = np.pad(np.asarray(x.to("cpu")), pairs, mode, **options)
+        return Tensor(backend.of(x.raw).from_numpy(padded))
+    found = _checked_options(mode, options)
+    if mode in ("constant", "empty"):
+        return _constant(x, pairs, _per_axis("constant_values", found.get("constant_values", 0), x.ndim))
+    _refuse_empty(x.shape, pairs, mode)
+    if mode == "linear_ramp":
+        return _by_axis(x, pairs, _ramps, _per_axis("end_values", found["end_values"], x.ndim))
+    if mode in STATISTICS:
+        lengths = _per_axis("stat_length", found["stat_length"], x.ndim)
+        return _by_axis(x, pairs, _statistic(STATISTICS[mode]), lengths)
+    kind = found.get("reflect_type", "even")
+    if kind not in ("even", "odd"):
+        raise ShapeError(f"pad: reflect_type {kind!r} is unknown. Use 'even' or 'odd'.")
+    fill = _odd_reflections if kind == "odd" else _sources
+    return _by_axis(x, pairs, fill, ((mode, mode),) * x.ndim)
+
+
+# ----------------------------------------------------------------------------------------------- arguments
+def _checked_options(mode: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The mode's options with their defaults."""
+    if mode not in OPTIONS:
+        raise ShapeError(f"pad: mode {mode!r} is unknown. Use one of {', '.join(OPTIONS)}.")
+    unknown = [name for name in options if name not in OPTIONS[mode]]
+    if unknown:
+        raise ShapeError(f"pad: mode {mode!r} does not take {', '.join(unknown)}. "
+                         f"It takes {', '.join(OPTIONS[mode]) or 'no options'}.")
+    return {**OPTIONS[mode], **options}
+
+
+def _widths(given: Any, ndim: int) -> tuple[tuple[int, int], ...]:
+    """(before, after) for each axis."""
+    if isinstance(given, dict):
+        found: list[Any] = [(0, 0)] * ndim
+        for axis, width in given.items():
+            found[shapes.normalize_axis("pad", axis, ndim)] = width if isinstance(width, (tuple, list)) else (width,) * 2
+        given = found if ndim else 0
+    array = given.to_host() if isinstance(given, Tensor) else as_array("pad", given)
+    if array.size and array.dtype.kind not in "iu":
+        raise DTypeError(f"pad: widths {given!r} are not integers. Use integers.")
+    pairs = _per_axis("pad_width", array.astype(np.int64), ndim)
+    if any(width < 0 for pair in pairs for width in pair):
+        raise ShapeError(f"pad: widths {given!r} hold a negative number. Use 0 or more.")
+    return tuple((int(low), int(high)) for low, high in pairs)
+
+
+def _per_axis(what: str, given: Any, ndim: int) -> Pairs:
+    """A pair for each axis of what is one thing, one pair, one for each axis, or pairs."""
+    if given is None or isinstance(given, Tensor) and given.ndim == 0:
+        return ((given, given),) * ndim
+    array = given.to_host() if isinstance(given, Tensor) else np.asarray(given)
+    if array.size == 1:
+        pairs = [(array.reshape(-1)[0],) * 2] * ndim
+    elif array.shape in ((2,), (1, 2)):
+        pairs = [tuple(array.reshape(-1))] * ndim
+    elif array.shape == (ndim, 1):
+        pairs = [(one, one) for one in array[:, 0]]
+    elif array.shape == (ndim, 2):
+        pairs = [tuple(pair) for pair in array]
+    else:
+        raise ShapeError(f"pad: {what} of shape {array.shape} for {ndim} axes. Give one, a pair, or a pair an axis.")
+    return tuple(pairs)  # type: ignore[arg-type]
+
+
+def _refuse_empty(shape: shapes.Shape, pairs: Pairs, mode: str) -> None:
+    for axis, (size, pair) in enumerate(zip(shape, pairs)):
+        if size == 0 and any(pair):
+            raise ShapeError(f"pad: axis {axis} of shape {shape} is empty, and mode {mode!r} has nothing to repeat. "
+                             "Use mode 'constant'.")
+
+
+# ------------------------------------------------------------------------------------------------- filling
+def _constant(x: Tensor, pairs: tuple[tuple[int, int], ...], values: Pairs) -> Tensor:
+    """One value around all in one step; otherwise axis by axis."""
+    flat = [value for pair in values for value in pair]
+    if not flat or all(not isinstance(value, Tensor) and value == flat[0] for value in flat):
+        value = np.asarray(flat[0] if flat else 0).astype(x.dtype)[()]
+        return apply(_pad, (x,), {"pairs": pairs, "value": value})
+    return _by_axis(x, pairs, _constants, values)
+
+
+def _by_axis(x: Tensor, pairs: tuple[tuple[int, int], ...], fill: Callable, facts: Pairs) -> Tensor:
+    """`fill(x, axis, (before, after), facts of the axis)` gives the parts before and after each axis, in turn."""
+    padded = x
+    for axis, (widths, about) in enumerate(zip(pairs, facts)):
+        if any(widths):
+            before, after = fill(padded, axis, widths, about)
+            parts = [part for part in (*before, padded, *after) if part.shape[axis]]
+            padded = joined("pad", parts or [padded], axis, None, padded.dtype, "unsafe")
+    return duplicate(x, "C") if padded is x else padded
+
+
+def _part(x: Tensor, axis: int, start: int | None, stop: int | None, step: int | None = None) -> Tensor:
+    """A slice of one axis."""
+    return x.moved(Slice((*(slice(None),) * axis, slice(start, stop, step), ...)))
+
+
+def _spread(value: Any, like: Tensor, axis: int, width: int) -> Tensor:
+    """A value, or a part of size 1, `width` times along an axis."""
+    if not isinstance(value, Tensor):
+        value = Tensor(backend.of(like.raw).from_numpy(np.asarray(value).astype(like.dtype)))
+    return astype(value, like.dtype, copy=False).moved(Broadcast((*like.shape[:axis], width, *like.shape[axis + 1:])))
+
+
+def _constants(x: Tensor, axis: int, widths: tuple[int, int], values: tuple[Any, Any]) -> tuple:
+    return tuple([_spread(value, x, axis, width)] for value, width in zip(values, widths))
+
+
+def _ramps(x: Tensor, axis: int, widths: tuple[int, int], ends: tuple[Any, Any]) -> tuple:
+    """Straight lines from the ends to the edges, which are not repeated."""
+    edges = _part(x, axis, 0, 1), _part(x, axis, -1, None)
+    before, after = (functions["linspace"](_spread(end, x, axis, 1)[(*(slice(None),) * axis, 0)],
+                                           edge[(*(slice(None),) * axis, 0)], width, endpoint=False, dtype=x.dtype,
+                                           axis=axis) for end, edge, width in zip(ends, edges, widths))
+    return [before], [_part(after, axis, None, None, -1)]
+
+
+def _statistic(name: str) -> Callable:
+    """The parts before and after filled with a statistic of the cells next to them."""
+    def fill(x: Tensor, axis: int, widths: tuple[int, int], lengths: tuple[Any, Any]) -> tuple:
+        size = x.shape[axis]
+        counts = [size if length is None else min(shapes.as_integer("pad", "stat_length", length), size)
+                  for length in lengths]
+        if any(length is not None and length < (name in ("max", "min")) for length in lengths):
+            raise ShapeError(f"pad: stat_length {lengths} for {size} cells on axis {axis}. Use 1 or more of some.")
+        edges = _part(x, axis, 0, counts[0]), _part(x, axis, size - counts[1], None)
+        return tuple([_spread(_rounded(functions[name](edge, axis=axis, keepdims=True), x.dtype), x, axis, width)]
+                     for edge, width in zip(edges, widths))
+    return fill
+
+
+def _rounded(value: Tensor, dtype: np.dtype) -> Tensor:
+    """A mean in an integer dtype is the nearest integer."""
+    return functions["rint"](value) if dtype.kind in "iu" and value.dtype.kind == "f" else value
+
+
+def _sources(x: Tensor, axis: int, widths: tuple[int, int], modes: tuple[str, str]) -> tuple:
+    """Parts made of the axis itself: views of runs of it, forwards or backwards."""
+    size, (low, high) = x.shape[axis], widths
+    return tuple([_runs(x, axis, _source(modes[0], np.arange(start, stop), size))
+                  for start, stop in ((-low, 0), (size, size + high))])
+
+
+def _source(mode: str, places: np.ndarray, size: int) -> np.ndarray:
+    """Which cell of the axis is seen at places outside it."""
+    if mode == "edge" or size == 1:
+        return np.clip(places, 0, size - 1)
+    if mode == "wrap":
+        return places % size
+    period = 2 * size - (2 if mode == "reflect" else 0)
+    within = places % period
+    return np.minimum(within, period - within - (mode == "symmetric"))
+
+
+def _runs(x: Tensor, axis: int, places: np.ndarray) -> list[Tensor]:
+    """Slices that are at these places one after the other."""
+    found, start = [], 0
+    while start < places.size:
+        step = int(places[start + 1] - places[start]) if start + 1 < places.size else 1
+        breaks = np.flatnonzero(np.diff(places[start:]) != step)
+        count = int(breaks[0]) + 1 if breaks.size else places.size - start
+        first = int(places[start])
+        if step == 0:
+            found.append(_spread(_part(x, axis, first, first + 1), x, axis, count))
+        else:
+            stop = first + step * count
+            found.append(_part(x, axis, first, stop if stop >= 0 else None, step))
+        start += count
+    return found
+
+
+def _odd_reflections(x: Tensor, axis: int, widths: tuple[int, int], modes: tuple[str, str]) -> tuple:
+    """Reflections at a point: twice the edge less what lies across it. Where they are wide, in rounds, as NumPy's."""
+    size, skipped = x.shape[axis], 1 if modes[0] == "reflect" else 0
+    if size == 1:
+        return _sources(x, axis, widths, ("edge", "edge"))
+    (low, high), whole = widths, x
+    before: list[Tensor] = []
+    after: list[Tensor] = []
+    while low > 0 or high > 0:
+        period = size - skipped
+        reach = (whole.shape[axis] - skipped) // period * period
+        if low > 0:
+            across = _part(whole, axis, skipped, skipped + min(reach, low))
+            before.insert(0, 2 * _part(whole, axis, 0, 1) - _part(across, axis, None, None, -1))
+            low -= reach
+        if high > 0:
+            end = whole.shape[axis] - skipped
+            across = _part(whole, axis, end - min(reach, high), end)
+            after.append(2 * _part(whole, axis, -1, None) - _part(across, axis, None, None, -1))
+            high -= reach
+        whole = joined("pad", [*before, x, *after], axis, None, x.dtype, "unsafe")
+    return before, after
