@@ -72,8 +72,11 @@ def as_operand(op: str, value: Any, device: str) -> Tensor:
     return fresh(array)
 
 
-def operands(op: str, values: Sequence[Any]) -> list[Any]:
-    """Tensors, all on one device; Python scalars stay as they are, being weak, unless there is nothing else."""
+def operands(op: str, values: Sequence[Any], integers: tuple[int, ...] = ()) -> list[Any]:
+    """Tensors, all on one device; Python scalars stay as they are, being weak, unless there is nothing else.
+
+    `integers`: numbers of the operands that are integers whatever the others are.
+    """
     devices = {value.device: value for value in values if isinstance(value, Tensor)}
     device = next(iter(devices), None) or backend.default_device()
     found: list[Any] = []
@@ -88,16 +91,17 @@ def operands(op: str, values: Sequence[Any]) -> list[Any]:
     if len(kinds) > 1:
         raise DeviceError(f"{op}: operands live on {kinds[0]} and {kinds[1]}. Use .to({kinds[0]!r}) on one of them.")
     if not kinds and found:
-        key = tuple(map(type, found))
+        key = tuple([type(value) for number, value in enumerate(found) if number not in integers])
         dtype = dtypes.promote(key)
-        return [fresh(constant(op, value, dtype, backend.table(device))) for value in found]
+        return [fresh(constant(op, value, dtypes.INT64 if number in integers else dtype, backend.table(device)))
+                for number, value in enumerate(found)]
     return found
 
 
 # ---------------------------------------------------------------------------------------------- calling ops
 def apply(op: Elementwise | Primitive, values: Sequence[Any], params: Params = None) -> Any:
     """Run an op on tensors, and on what becomes one; record it where a gradient may be asked for."""
-    tensors = operands(op.name, values)
+    tensors = operands(op.name, values, op.facts.rule.integers)
     if isinstance(op, Elementwise):
         raws = op.strengthen([x.raw if isinstance(x, Tensor) else x for x in tensors])
         tensors = [x if isinstance(x, Tensor) else Tensor(raw) for x, raw in zip(tensors, raws)]

@@ -111,6 +111,11 @@ def to_float(dtype: np.dtype) -> np.dtype:
     return FLOAT16 if dtype.itemsize == 1 else FLOAT32 if dtype.itemsize == 2 else FLOAT64
 
 
+def largest(dtype: np.dtype) -> np.floating:
+    """The largest finite number of a float or complex dtype (of its parts)."""
+    return np.finfo(dtype).max if dtype != BFLOAT16 else np.float32(3.3895313892515355e38)
+
+
 def can_cast(given: np.dtype, wanted: np.dtype, casting: Any) -> bool:
     """NumPy's rule of conversions, but that nothing loses an imaginary part; 16-bit floats convert as others do."""
     if given.kind == "c" != wanted.kind:

@@ -40,7 +40,10 @@ class Rule:
 
     def loop(self, op: str, keys: tuple[Key, ...]) -> np.dtype:
         """The dtype that the formula computes on, of operands with these dtypes."""
-        dtype = dtypes.promote(self._deciding(op, keys))
+        keys = self._deciding(op, keys)
+        if self.kind == "float" and not {float, complex} & {*keys}:      # two integers need no more than each of them
+            keys = tuple([key if isinstance(key, type) else dtypes.to_float(key) for key in keys])
+        dtype = dtypes.promote(keys)
         if self.kind in ("float", "ratio"):
             dtype = dtypes.FLOAT64 if self.kind == "ratio" and dtype.kind in "biu" else dtypes.to_float(dtype)
         elif self.kind == "double":
@@ -61,8 +64,8 @@ class Rule:
             return keys
         for number in self.integers:
             given = dtypes.promote((keys[number],))
-            if given.kind not in "biu":
-                raise DTypeError(f"{op}: operand {number + 1} is {given}, and must be integers. Use .astype('int32').")
+            if given.kind not in "biu" or given == UINT64:
+                raise DTypeError(f"{op}: operand {number + 1} is {given}. It takes signed integers: .astype('int64').")
         return tuple([key for number, key in enumerate(keys) if number not in self.integers])
 
 

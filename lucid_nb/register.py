@@ -17,7 +17,8 @@ from .shapes import LARGE
 from .tape import anywhere
 
 functions: dict[str, Callable] = {}                  # public name -> function
-ARITHMETIC = {"add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "and", "or", "xor"}
+ARITHMETIC = {"add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "and", "or", "xor", "lshift",
+              "rshift"}
 WEAK = frozenset(dtypes.WEAK)
 TENSORS: set[type] = {Tensor}    # and the classes made of it that want the short roads: parameters
 SQUARE = 180             # two operands of fewer elements broadcast to fewer than LARGE

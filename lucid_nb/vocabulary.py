@@ -115,16 +115,16 @@ def absolute(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, m.sign(x))
 def sign(g: Expr, y: Expr, x: Expr) -> Single: return (None,)
 
 
-def _split_at_ties(g: Expr, first: Expr, second: Expr) -> Pair:
+def split_at_ties(g: Expr, first: Expr, second: Expr) -> Pair:
     """Contributions of a maximum whose first argument wins where `first`, the second where `second`; ties halve."""
     half = m.where(second, 0, 0.5 * g)
     return m.where(first, g, half), m.where(second, g, m.where(first, 0, 0.5 * g))
 
 
 @entry(cost=2)
-def maximum(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return _split_at_ties(g, a > b, a < b)
+def maximum(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return split_at_ties(g, a > b, a < b)
 @entry(cost=2)
-def minimum(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return _split_at_ties(g, a < b, a > b)
+def minimum(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return split_at_ties(g, a < b, a > b)
 @entry()
 def where(g: Expr, y: Expr, condition: Expr, a: Expr, b: Expr) -> tuple[None, Expr, Expr]:
     return None, m.where(condition, g, 0), m.where(condition, 0, g)
@@ -139,13 +139,24 @@ def clip(g: Expr, y: Expr, x: Expr, low: Expr, high: Expr) -> tuple[Expr, Expr, 
     return inside, m.where(below, g, 0), m.where(above, g, 0)
 
 
-def _constant(g: Expr, y: Expr, *args: Expr) -> tuple[None, ...]:
+def constant(g: Expr, y: Expr, *args: Expr) -> tuple[None, ...]:
     """The rule of a function that is constant almost everywhere."""
     return (None,) * len(args)
 
 
 for _name in ("greater", "greater_equal", "less", "less_equal", "equal", "not_equal"):
-    vocabulary[_name] = Entry(_name, 2, _constant, "bool")
+    vocabulary[_name] = Entry(_name, 2, constant, "bool")
+for _name in ("isfinite", "isinf"):
+    vocabulary[_name] = Entry(_name, 1, constant, "bool")
+for _name in ("bitwise_and", "bitwise_or", "bitwise_xor"):         # of conditions too
+    vocabulary[_name] = Entry(_name, 2, constant)
+vocabulary["invert"] = Entry("invert", 1, constant)
+
+
+@entry(cost=2)
+def copysign(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair:
+    """d/da is the product of the signs, 0 at a = 0."""
+    return product(g, m.sign(a) * m.copysign(1, b)), None
 
 
 @entry(cost=4)
@@ -154,7 +165,32 @@ def frexp_mantissa(g: Expr, y: Expr, x: Expr) -> Single:
     return (product(g, m.where(x == 0, 1, m.absorbing_quotient(y, x))),)
 
 
-vocabulary["frexp_exponent"] = Entry("frexp_exponent", 1, _constant, "int32", cost=4)
+vocabulary["frexp_exponent"] = Entry("frexp_exponent", 1, constant, "int32", cost=4)
+
+
+# ---------------------------------------------------------------------------- size and direction of complex numbers
+@entry(result="real", cost=8)
+def modulus(g: Expr, y: Expr, z: Expr) -> Single:
+    return (product(m.real(g), m.conjugate(m.unit(z))),)
+
+
+def _unit(m: Vocabulary, z: Expr) -> Expr:
+    """z / |z|; of an infinite part the direction of its axis, of two of them NaN."""
+    x, y, size = m.real(z), m.imag(z), m.modulus(z)
+    along_x, along_y = m.where(m.isinf(x), m.copysign(1, x), 0), m.where(m.isinf(y), m.copysign(1, y), 0)
+    undefined = m.bitwise_and(m.isinf(x), m.isinf(y))
+    limit = m.complex(m.where(undefined, x - x, along_x), m.where(undefined, x - x, along_y))
+    nowhere = m.bitwise_or(size != size, size == 0)
+    near = m.complex(m.where(nowhere, size, x / size), m.where(nowhere, size, y / size))
+    return m.where(m.isinf(size), limit, near)
+
+
+@entry(expansion=_unit, cost=20)
+def unit(g: Expr, y: Expr, z: Expr) -> Single:
+    """What lies across the direction turns it: (g - Re(conj(g) y) y) / |z|, and 0 at 0."""
+    across = g - m.real(m.conjugate(g) * y) * y
+    size = m.modulus(z)
+    return (m.where(size == 0, 0, m.absorbing_quotient(across, m.complex(size, 0))),)
 
 
 # ------------------------------------------------------------------------------------------ the stable entries

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from . import complex_inverse
 from .runtime import SIMULATED, inline
 
 CMATH = ("exp", "log", "sqrt")
@@ -22,16 +23,6 @@ def _absolute(cast: type) -> Callable:
     def absolute(z):
         return hypot(z.real, z.imag)
     return inline(absolute)
-
-
-def _sign(cast: type) -> Callable:
-    """z / |z|, and 0 at 0, as NumPy 2 has it."""
-    modulus = _absolute(cast)
-
-    def sign(z):
-        size = modulus(z)
-        return cast(0) if size == 0 else cast(z / size)
-    return inline(sign)
 
 
 def _power(cast: type) -> Callable:
@@ -89,14 +80,14 @@ def _divide(cast: type) -> Callable:
 
 def written(dtype: str) -> dict[str, Callable]:
     """The entries that are written out here, for a complex dtype."""
-    cast = np.dtype(dtype).type
-    return dict(absolute=_absolute(cast), sign=_sign(cast), sin=_sin(cast), cos=_cos(cast), tanh=_tanh(cast),
-                power=_power(cast), divide=_divide(cast))
+    cast, tanh = np.dtype(dtype).type, _tanh(np.dtype(dtype).type)
+    return complex_inverse.written(cast, tanh) | dict(
+        modulus=_absolute(cast), sin=_sin(cast), cos=_cos(cast), tanh=tanh, power=_power(cast), divide=_divide(cast))
 
 
 def functions(dtype: str) -> dict[str, Callable]:
     """The entries of the vocabulary that are not printed inline, for a complex dtype."""
     if SIMULATED:
-        numpy = {name: getattr(np, name) for name in (*CMATH, "sin", "cos", "tanh", "power", "divide")}
-        return written(dtype) | numpy
+        return {name: getattr(np, name, function) for name, function in written(dtype).items()} | {
+            name: getattr(np, name) for name in CMATH}
     return written(dtype) | {name: getattr(cmath, name) for name in CMATH}

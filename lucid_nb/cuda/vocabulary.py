@@ -13,7 +13,7 @@ import numpy as np
 from numba import cuda
 
 from ..program import NATIVE_EVERYWHERE
-from . import complex
+from . import complex, exact
 from .runtime import SIMULATED, inline
 from .scalars import narrow_bfloat16, widen_bfloat16
 
@@ -21,8 +21,11 @@ FLOATS, COMPLEX = ("float32", "float64"), ("complex64", "complex128")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 # Entry -> the name in `math`; NumPy's name where it differs.
 MATH = dict(exp="exp", expm1="expm1", log="log", log1p="log1p", sqrt="sqrt", sin="sin", cos="cos", tanh="tanh",
-            erf="erf", erfc="erfc", power="pow", absolute="fabs")
-NATIVE = NATIVE_EVERYWHERE | {"erfc"}
+            erf="erf", erfc="erfc", power="pow", absolute="fabs", log2="log2", log10="log10", tan="tan", arcsin="asin",
+            arccos="acos", arctan="atan", arctan2="atan2", sinh="sinh", cosh="cosh", arcsinh="asinh", arccosh="acosh",
+            arctanh="atanh", hypot="hypot")
+LIBDEVICE = ("exp2", "cbrt", "sinpi", "cospi")      # which `math` lacks
+NATIVE = NATIVE_EVERYWHERE | {"erfc", "hypot", "cbrt"}
 
 if not SIMULATED:
     from numba.cuda import libdevice
@@ -33,6 +36,16 @@ def _simulated_float(entry: str, dtype: str) -> Callable:
     if entry in ("erf", "erfc"):
         cast, function = np.dtype(dtype).type, getattr(math, entry)
         return lambda x: cast(function(x))
+    return getattr(np, entry)
+
+
+def _simulated_library(entry: str, dtype: str) -> Callable:
+    """NumPy's function; those of half turns from an exact remainder, exactly 0 at their zeros."""
+    cast, wide = np.dtype(dtype).type, np.float64
+    if entry == "sinpi":
+        return lambda x: cast(np.sin(np.pi * np.fmod(wide(x), 2)) if x % 1 else 0)
+    if entry == "cospi":
+        return lambda x: cast(np.cos(np.pi * np.fmod(wide(x), 2)) if (x + 0.5) % 1 else 0)
     return getattr(np, entry)
 
 
@@ -77,15 +90,18 @@ def _integer_absolute(dtype: str) -> Callable:
 
 
 def _float_functions(dtype: str) -> dict[str, Callable]:
+    found = exact.of_floats(dtype)
     if SIMULATED:
-        found = {entry: _simulated_float(entry, dtype) for entry in MATH}
+        found |= {entry: _simulated_float(entry, dtype) for entry in MATH}
+        found |= {entry: _simulated_library(entry, dtype) for entry in LIBDEVICE}
         return found | dict(frexp_mantissa=_simulated_frexp(0), frexp_exponent=_simulated_frexp(1))
-    found = {entry: getattr(math, name) for entry, name in MATH.items()}
+    found |= {entry: getattr(math, name) for entry, name in MATH.items()}
+    found |= {entry: getattr(libdevice, entry + ("f" if dtype == "float32" else "")) for entry in LIBDEVICE}
     return found | dict(frexp_mantissa=_device_frexp(0, dtype), frexp_exponent=_device_frexp(1, dtype))
 
 
 def _integer_functions(dtype: str) -> dict[str, Callable]:
-    return dict(power=_integer_power(dtype), absolute=_integer_absolute(dtype))
+    return exact.of_integers(dtype) | dict(power=_integer_power(dtype), absolute=_integer_absolute(dtype))
 
 
 @cache
@@ -104,6 +120,8 @@ def names() -> dict[str, Any]:
     dtypes = (*FLOATS, *COMPLEX, *INTEGERS)
     found = {f"{entry}_{dtype}": f for dtype in dtypes for entry, f in functions(dtype).items()}
     casts = {dtype: getattr(np, dtype) for dtype in (*dtypes, "float16")}
-    return found | casts | dict(
+    in_16_bits = {name: getattr(exact, name) for name in (
+        "nextafter_float16", "nextafter_bfloat16", "spacing_float16", "spacing_bfloat16")}
+    return found | casts | in_16_bits | dict(
         cuda=cuda, inf=np.inf, bool=np.bool_, widen_bfloat16=widen_bfloat16, narrow_bfloat16=narrow_bfloat16,
         copysign=np.copysign if SIMULATED else math.copysign)

@@ -23,7 +23,7 @@ from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
 from ..dtypes import BFLOAT16
 from ..printing import PRINTED, body_lines, literal_text, operand_names
-from ..program import Program
+from ..program import Program, Step
 from ..shapes import LARGE
 from . import builtin, compiler, memory, store, threads
 from .copying import coalesce, contiguous
@@ -32,14 +32,22 @@ from .math import NEEDS_SLOW_PATH
 MEMORY = {"float16": "uint16", "bfloat16": "uint16", "bool": "uint8"}     # how the kernel sees a dtype in memory
 LOADS = {"float16": "half_to_float({})", "bfloat16": "bfloat16_to_float({})", "bool": "{} != 0"}
 STORES = {"float16": "float_to_half({})", "bfloat16": "float_to_bfloat16({})", "bool": "uint8({})"}
-FORMATS = {"float16": 2, "bfloat16": 3, "float32": 4, "float64": 8}       # how the shared loops know a float
+# How the shared loops know a number: floats, and integers by sign and size.
+FORMATS = {"float16": 2, "bfloat16": 3, "float32": 4, "float64": 8}
+INTEGERS = {f"{sign}int{8 * size}": kind + size for sign, kind in (("", 32), ("u", 16)) for size in (1, 2, 4, 8)}
 # Modes of warnings. EXACT: the CPU's own flags are right. Of the others, told from inputs and results: an infinity
-# from finite inputs is an overflow, or a division by zero (DIVIDES; QUOTIENT where the last input is 0, POWER where the
-# first is); a result below the normal range is an underflow from UNDERFLOWS on.
-SILENT, EXACT, PLAIN, QUOTIENT, DIVIDES, UNDERFLOWS, POWER = range(7)
+# from finite inputs is an overflow, or a division by zero (DIVIDES; QUOTIENT and FLOORED where the last input is 0,
+# POWER where the first is), and rounding an infinite quotient down is invalid too (FLOORED); of SCALES only the first
+# input is a float; a result below the normal range is an underflow from UNDERFLOWS on. Of integers, told from the
+# last input: a division by zero, of FLOORS also the overflow of the lowest integer by -1, of INVERTS also an invalid
+# value.
+SILENT, EXACT, PLAIN, QUOTIENT, FLOORED, SCALES, DIVIDES, UNDERFLOWS, POWER, WHOLE, FLOORS, INVERTS = range(12)
 INVALID, DIVIDE, OVERFLOW, UNDERFLOW = 1, 2, 4, 8                         # conditions, on every CPU
-EXACT_STEPS = frozenset("input literal add subtract multiply divide negative sqrt".split())
-MODES = {"log": DIVIDES, "log1p": DIVIDES, "exp": UNDERFLOWS, "power": POWER}
+EXACT_STEPS = frozenset("input literal add subtract multiply divide reciprocal negative sqrt absolute copysign "
+                        "floor ceil truncate round_even".split())
+MODES = {**dict.fromkeys(("log", "log1p", "log2", "log10", "arctanh"), DIVIDES), "exp": UNDERFLOWS, "exp2": UNDERFLOWS,
+         "power": POWER, "floor_divide": FLOORED, "ldexp": SCALES}
+OF_INTEGERS = {"remainder": WHOLE, "fmod": WHOLE, "floor_divide": FLOORS, "reciprocal": INVERTS}
 GRAIN = 65536        # elements of one thread's smallest share
 ROWS = store.RangeKernel("lucid_nb.kernels.loops.elementwise:rows",
                          ("int64*", "int64*", "int64*", "int64", "int64*", "int64*", "int64", "int64*"))
@@ -76,8 +84,8 @@ def _by_arguments(program: Program, body: list[str]) -> list[str]:
     arguments are looked at, then the block runs with the form that is right for all of them.
     """
     last = max(number for number, step in enumerate(program.steps) if step.op in NEEDS_SLOW_PATH)
-    tests = [f"wide |= abs(v{step.args[0]}) > {literal_text(NEEDS_SLOW_PATH[step.op], step.dtype)}"
-             for step in program.steps if step.op in NEEDS_SLOW_PATH and step.dtype in ("float32", "float64")]
+    tests = [f"wide |= {_slow_where(step)}" for step in program.steps
+             if step.op in NEEDS_SLOW_PATH and step.dtype in ("float32", "float64")]
     loop = "for i in range(start, stop):"
     exact = [re.sub(rf"\b({'|'.join(NEEDS_SLOW_PATH)})_(float\d+)\(", r"\1_any_\2(", line) for line in body]
     lines = ["for start in range(0, count, 1024):", "    stop, wide = min(count, start + 1024), False", f"    {loop}"]
@@ -85,6 +93,14 @@ def _by_arguments(program: Program, body: list[str]) -> list[str]:
     for test, form in (("if wide:", exact), ("else:", body)):
         lines += [f"    {test}", f"        {loop}", *[f"            {line}" for line in form]]
     return [f"    {line}" for line in lines]
+
+
+def _slow_where(step: Step) -> str:
+    """The condition under which a step needs the form that is right for every argument."""
+    limit = NEEDS_SLOW_PATH[step.op]
+    if isinstance(limit, str):
+        return limit.format(*[f"v{number}" for number in step.args], t=step.dtype)
+    return f"abs(v{step.args[0]}) > {literal_text(limit, step.dtype)}"
 
 
 @cache
@@ -150,14 +166,19 @@ def reporter(name: str) -> np.ufunc:
 def warning_mode(program: Program) -> int:
     """How the conditions of a program are told."""
     kinds = {*program.inputs, *program.results}
+    steps = {step.op for step in program.steps}
+    if program.warns and len(kinds) == 1 and kinds <= {*INTEGERS}:
+        return max((OF_INTEGERS.get(step, SILENT) for step in steps), default=SILENT)
+    if "ldexp" in steps:
+        kinds -= {*INTEGERS}
     if not program.warns or len(kinds) > 1 or not kinds <= {*FORMATS}:
         return SILENT
-    steps = {step.op for step in program.steps}
     if steps <= EXACT_STEPS and (kinds != {"float16"} or compiler.has_half()):
         return EXACT
     if steps <= EXACT_STEPS:          # rounding to float16 by integers raises no flags
-        return QUOTIENT if "divide" in steps else PLAIN
-    return max((MODES.get(step, PLAIN) for step in steps), default=PLAIN)
+        return QUOTIENT if {"divide", "reciprocal"} & steps else PLAIN
+    mode = max((MODES.get(step, PLAIN) for step in steps), default=PLAIN)
+    return QUOTIENT if mode == FLOORED and {"float16", "bfloat16"} & kinds else mode       # no infinity was rounded down
 
 
 class Kernel:
@@ -186,7 +207,7 @@ class Kernel:
             address = store.load(text, lambda symbol: compile_program(self.program, repeated, symbol))
             sizes = [0 if r else size for r, size in zip(repeated, self.sizes)] + self.sizes[self.inputs:]
             words = [address, self.inputs, len(sizes), warning_mode(self.program),
-                     FORMATS.get(self.program.inputs[0], 0), *sizes]
+                     (FORMATS | INTEGERS).get(self.program.inputs[0], 0), *sizes]
             # One for all threads: machine code holds its address, so it must never be replaced and freed.
             found = self.layouts.setdefault(repeated, (ctypes.c_int64 * len(words))(*words))
         return found

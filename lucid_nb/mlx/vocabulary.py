@@ -18,9 +18,10 @@ import mlx.core as mx
 import numpy as np
 
 from ..errors import DeviceError
-from ..program import Program, Step
+from ..printing import OF_MEMORY
+from ..program import COMPUTE, Program, Step
 from ..shapes import broadcast_shapes
-from . import runtime, special
+from . import exact, runtime, special
 from .types import constant, literal, to_mlx
 
 Call = Callable[..., mx.array]
@@ -86,16 +87,18 @@ def frexp_mantissa(x: mx.array) -> mx.array:
 CALLS: dict[str, Call] = dict(
     add=mx.add, subtract=mx.subtract, multiply=mx.multiply, divide=mx.divide, negative=mx.negative,
     conjugate=mx.conjugate, real=mx.real, imag=mx.imag, complex=complex_of,
-    exp=special.exp, expm1=mx.expm1, log=mx.log, log1p=mx.log1p, sqrt=mx.sqrt, power=mx.power,
+    exp=special.exp, expm1=special.expm1, log=mx.log, log1p=mx.log1p, sqrt=mx.sqrt, power=mx.power,
     sin=special.sin, cos=special.cos, tanh=mx.tanh, erf=special.erf, erfc=special.erfc, normal_cdf=special.normal_cdf,
     absolute=mx.abs, sign=sign_of_float, maximum=mx.maximum, minimum=mx.minimum, where=mx.where, greater=mx.greater,
     greater_equal=mx.greater_equal, less=mx.less, less_equal=mx.less_equal, equal=mx.equal, not_equal=mx.not_equal,
     absorbing_product=absorbing_product, absorbing_quotient=absorbing_quotient, frexp_mantissa=frexp_mantissa,
-    frexp_exponent=frexp_exponent)
+    frexp_exponent=frexp_exponent, exp2=special.exp2, log2=mx.log2, log10=mx.log10, tan=mx.tan, arcsin=mx.arcsin,
+    arccos=mx.arccos, arctan=mx.arctan, arctan2=mx.arctan2, sinh=mx.sinh, cosh=mx.cosh, arcsinh=mx.arcsinh,
+    arccosh=mx.arccosh, arctanh=mx.arctanh, sinpi=special.sinpi, cospi=special.cospi) | exact.CALLS
 """Entry to function; the stable entries (sigmoid, softplus, gelu ...) come as expansions."""
-OF_INTEGERS: dict[str, Call] = dict(sign=mx.sign)
-OF_BOOLS: dict[str, Call] = dict(sign=mx.sign)
-OF_COMPLEX: dict[str, Call] = dict(sign=mx.sign, absorbing_quotient=absorbing_quotient_complex)
+OF_INTEGERS: dict[str, Call] = dict(sign=mx.sign) | exact.OF_INTEGERS
+OF_BOOLS: dict[str, Call] = dict(sign=mx.sign) | exact.OF_BOOLS
+OF_COMPLEX: dict[str, Call] = dict(modulus=mx.abs, absorbing_quotient=absorbing_quotient_complex)
 BY_KIND: Mapping[str, Mapping[str, Call]] = {"f": {}, "i": OF_INTEGERS, "u": OF_INTEGERS, "b": OF_BOOLS,
                                              "c": OF_COMPLEX}
 NATIVE = frozenset(CALLS)
@@ -104,6 +107,8 @@ NATIVE = frozenset(CALLS)
 def _call(step: Step, program: Program) -> Call:
     """The function of a step, by the kind of its operands."""
     operand = step if step.op == "where" else program.steps[step.args[0]]
+    if step.op in OF_MEMORY and {*program.inputs} & {*COMPUTE}:
+        return exact.IN_16_BITS[step.op, program.inputs[0]]
     found = BY_KIND[np.dtype(operand.dtype).kind].get(step.op, CALLS.get(step.op))
     if found is None:
         raise DeviceError(f"{step.op}: not available on mlx. Use .to('cpu').")

@@ -1,18 +1,14 @@
 """Arithmetic: each op is its formula."""
 
-import builtins
 from typing import Any
 
 import numpy as np
 
-from ..apply import apply
 from ..array import Tensor
 from ..dtypes import BOOL
 from ..errors import DTypeError
-from ..expr import Expr, Vocabulary
-from ..op import registry
-from ..register import binary, install_operator, public, ternary, unary
-from .movement import deliver
+from ..expr import Expr, Vocabulary, entry, product, quotient
+from ..register import binary, install_operator, public, unary
 
 Formula = tuple[Expr, ...] | Expr
 
@@ -48,52 +44,34 @@ def negative(m: Vocabulary, x: Expr) -> Formula:
     return -x
 
 
+@unary(operator="pos", oracle="numpy.positive", bools=False, complexes=True)
+def positive(m: Vocabulary, x: Expr) -> Formula:
+    """x itself, in memory of its own."""
+    return x
+
+
 @unary(oracle="numpy.square", bools="int8", complexes=True)
 def square(m: Vocabulary, x: Expr) -> Formula:
     """x times itself."""
     return x * x
 
 
-@unary(kind="ratio", oracle="numpy.reciprocal(x)", complexes=True, samples=((0.3, 3),))
+@entry(cost=5)
+def reciprocal_(g: Expr, y: Expr, x: Expr) -> tuple[Expr | None]:
+    part = product(g, y)
+    return (None if part is None else -quotient(part, x),)
+
+
+@unary(oracle="numpy.reciprocal", bools="int8", complexes=True, samples=((0.3, 3),))
 def reciprocal(m: Vocabulary, x: Expr) -> Formula:
-    """1 / x, in a float dtype; of integers too, whose quotient NumPy cuts to 0 instead."""
-    return 1 / x
+    """1 / x; of integers without its fraction."""
+    return m.reciprocal(x)
 
 
 @unary(kind="float", complexes=True, oracle="numpy.sqrt", samples=((0.1, 9),))
 def sqrt(m: Vocabulary, x: Expr) -> Formula:
     """Square root; NaN below zero."""
     return m.sqrt(x)
-
-
-@unary(operator="abs", oracle="numpy.abs", names=("abs",), samples=((0.2, 3),))
-def absolute(m: Vocabulary, x: Expr) -> Formula:
-    """Absolute value. Its derivative at 0 is 0."""
-    return m.absolute(x)
-
-
-@unary(oracle="numpy.sign", bools=False, samples=((0.2, 3),))
-def sign(m: Vocabulary, x: Expr) -> Formula:
-    """-1, 0 or 1; NaN stays NaN."""
-    return m.sign(x)
-
-
-@unary(kind="float", oracle="numpy.frexp", samples=((0.3, 3),))
-def frexp(m: Vocabulary, x: Expr) -> Formula:
-    """Mantissa in [0.5, 1) and int32 exponent of two, whose product x is. The exponent has no gradient."""
-    return m.frexp_mantissa(x), m.frexp_exponent(x)
-
-
-@binary(oracle="numpy.maximum")
-def maximum(m: Vocabulary, x: Expr, y: Expr) -> Formula:
-    """The larger; NaN wins. Ties share the gradient evenly."""
-    return m.maximum(x, y)
-
-
-@binary(oracle="numpy.minimum")
-def minimum(m: Vocabulary, x: Expr, y: Expr) -> Formula:
-    """The smaller; NaN wins. Ties share the gradient evenly."""
-    return m.minimum(x, y)
 
 
 @binary(oracle="numpy.power", samples=((0.2, 3), (-2, 3)), ulp=2, bools="int8", published=False, name="power")
@@ -142,43 +120,7 @@ def _refuse_negative_exponents(x: Any, y: Any) -> None:
 install_operator("pow", power)
 
 
-@ternary(oracle="numpy.clip", published=False, samples=((-3, 3), (-2, -1), (1, 2)), name="clip")
-def clip_between(m: Vocabulary, x: Expr, low: Expr, high: Expr) -> Formula:
-    """x, not below low and not above high."""
-    return m.clip(x, low, high)
-
-
-@public(names=("clamp",))
-def clip(x: Any, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """x, not below `min` and not above `max`, either of which may be None; NaN stays NaN.
-
-    At a bound the whole gradient passes to x, outside it to the bound. Where max < min, the result is max.
-
-    >>> import lucid_nb as lnb
-    >>> lnb.clip(lnb.tensor([-2.0, 0.5, 2.0]), -1, 1)
-    tensor([-1. ,  0.5,  1. ])
-    """
-    if min is None and max is None:
-        return deliver("clip", apply(registry["copy"], (x,)), out)
-    x = x if isinstance(x, Tensor) else apply(registry["copy"], (x,))
-    bounds = [_far_bound(x, is_upper) if bound is None else _within(x, bound)
-              for bound, is_upper in ((min, False), (max, True))]
-    return deliver("clip", clip_between(x, *bounds), out)
-
-
-def _within(x: Tensor, bound: Any) -> Any:
-    """A Python integer beyond an integer dtype bounds nothing more than the dtype does."""
-    if type(bound) is int and x.dtype.kind in "iu":
-        limits = np.iinfo(x.dtype)
-        return builtins.min(builtins.max(bound, int(limits.min)), int(limits.max))
-    return bound
-
-
-def _far_bound(x: Tensor, is_upper: bool) -> Any:
-    """A bound that no element reaches."""
-    if x.dtype.kind == "b":
-        return is_upper
-    if x.dtype.kind in "iu":
-        bounds = np.iinfo(x.dtype)
-        return int(bounds.max if is_upper else bounds.min)
-    return float("inf") if is_upper else float("-inf")
+@binary(kind="double", oracle="numpy.float_power", samples=((0.2, 3), (-2, 3)), ulp=2, complexes=True)
+def float_power(m: Vocabulary, x: Expr, y: Expr) -> Formula:
+    """x to the power y, in float64 or complex128: integers to negative powers are fractions."""
+    return m.power(x, y)

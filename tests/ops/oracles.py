@@ -28,7 +28,9 @@ FLOATS = ("float32", "float64")
 OTHERS = ("float16", "bfloat16", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
           "complex64", "complex128")
 COUNT = 200
+EXPONENTS = (0, 1, -1, 11, -11, 130, -130, -149, -1030, 1030, -1074, -2100, 2100, 2 ** 31 - 1, -2 ** 31)
 DIGITS = 40          # of mpmath
+OF_DTYPE = ("numpy.nextafter", "numpy.spacing")        # of 16 bits too these are those of the dtype itself
 IS_LONG = np.finfo(np.longdouble).eps < 1e-18
 
 
@@ -45,6 +47,7 @@ EXACT = dict(erf=mpmath.erf, erfc=mpmath.erfc, ndtr=mpmath.ncdf, expit=lambda x:
              log_expit=lambda x: -mpmath.log1p(mpmath.exp(-x)), gammaln=lambda x: mpmath.re(mpmath.loggamma(x)),
              digamma=mpmath.psi0 if hasattr(mpmath, "psi0") else lambda x: mpmath.psi(0, x), gamma=mpmath.gamma,
              cbrt=lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
+             sincpi=lambda x: mpmath.sincpi(x) if mpmath.isfinite(x) else mpmath.nan,
              tanhshrink=with_digits(300, lambda x: x - mpmath.tanh(x)))
 
 
@@ -56,15 +59,28 @@ def records():
 def takes(op, dtype):
     """Does the record's rule allow this dtype?"""
     try:
-        op.rule.loop(op.name, (dtypes.as_dtype("test", dtype),) * op.arity)
+        op.rule.loop(op.name, keys_of(op, dtypes.as_dtype("test", dtype)))
     except DTypeError:
         return False
     return True
 
 
+def plain(op, dtype="float32"):
+    """This float dtype, or the integers of its size where the record takes only those."""
+    return dtype if takes(op, dtype) else dtype.replace("float", "int")
+
+
+def keys_of(op, dtype):
+    """The dtypes of its operands: this one, and int32 where the rule wants integers of any dtype."""
+    return tuple(np.dtype(np.int32) if number in op.rule.integers else dtype for number in range(op.arity))
+
+
 def is_differentiable(op):
     """Does the record give a float of a float, that depends on it smoothly somewhere?"""
-    return result_dtypes(op, (dtypes.FLOAT64,) * op.arity)[0].kind == "f" and True in op.plan([0] * op.arity).served
+    if not takes(op, "float64"):
+        return False
+    result = result_dtypes(op, keys_of(op, dtypes.FLOAT64))[0]
+    return result.kind == "f" and True in op.plan([0] * op.arity).served
 
 
 def result_dtypes(op, keys):
@@ -72,7 +88,8 @@ def result_dtypes(op, keys):
     from lucid_nb import program
     loop = op.rule.loop(op.name, tuple(keys))
     inputs = ["bool" if op.rule.kind == "choice" and i == 0 else loop.name for i in range(op.arity)]
-    typed = program.type_program(op.outputs, inputs, frozenset())
+    outputs = (op.of_complex if op.of_complex is not None and loop.kind == "c" else op).outputs
+    typed = program.type_program(outputs, inputs, frozenset())
     return [dtypes.as_dtype("test", name) for name in typed.results]
 
 
@@ -119,7 +136,8 @@ def apply_to(op, *inputs):
 def drawn(op, dtype, shape, seed=0):
     """Inputs where the record says that it should be tested."""
     numbers = np.random.default_rng(seed)
-    return [draw(dtypes.as_dtype("test", dtype), low, high, shape, numbers) for low, high in op.facts.samples]
+    keys = keys_of(op, dtypes.as_dtype("test", dtype))
+    return [draw(key, low, high, shape, numbers) for key, (low, high) in zip(keys, op.facts.samples)]
 
 
 def draw(dtype, low, high, shape, numbers):
@@ -143,6 +161,8 @@ def awkward(op, dtype):
             values = np.array([bounds.min, bounds.max, bounds.min + 1, 0, 1, 2, 3, 7], dtype)
         else:
             values = np.array([False, True]) if dtype.kind == "b" else np.array(AWKWARD).astype(dtype)
+    if op.rule.integers:
+        return [grid.ravel().copy() for grid in np.meshgrid(values, np.array(EXPONENTS, np.int32))]
     if op.arity < 3:
         return [grid.ravel().copy() for grid in np.meshgrid(*[values] * op.arity)]
     return [np.random.default_rng(number).choice(values, 300) for number in range(op.arity)]
@@ -157,8 +177,9 @@ def expected(op, inputs):
     keys = tuple(dtypes.as_dtype("test", x.dtype) for x in inputs)
     loop = op.rule.loop(op.name, keys)
     with np.errstate(all="ignore"):
-        inputs = [x if op.rule.kind == "choice" and i == 0 else x.astype(loop) for i, x in enumerate(inputs)]
-        wide = wide_dtype(loop, is_exact=op.facts.ulp == 0)
+        kept = {0} if op.rule.kind == "choice" else {*op.rule.integers}
+        inputs = [x if i in kept else x.astype(loop) for i, x in enumerate(inputs)]
+        wide = loop if op.facts.oracle in OF_DTYPE else wide_dtype(loop, is_exact=op.facts.ulp == 0)
         values = evaluate(op.facts.oracle, [x.astype(wide) if x.dtype == loop else x for x in inputs])
         return [with_rounded(value, result, op.facts.ulp == 0 and loop.kind != "c")
                 for value, result in zip(values, result_dtypes(op, keys))]

@@ -12,13 +12,19 @@ from ..elementwise import (
     DIVIDE,
     DIVIDES,
     EXACT,
+    FLOORED,
+    FLOORS,
     FORMATS,
+    INTEGERS,
     INVALID,
+    INVERTS,
     OVERFLOW,
     POWER,
     QUOTIENT,
+    SCALES,
     UNDERFLOW,
     UNDERFLOWS,
+    WHOLE,
 )
 from ..intrinsics import (
     address_of,
@@ -36,6 +42,7 @@ from ..intrinsics import (
 
 BLOCK = 1024             # elements of a stack block, so that the blocks of a kernel stay in the first-level cache
 EXAMINED = 4096          # elements of a result that are examined together, while they are in the cache
+SIGNED = INTEGERS["int8"]              # the least format of signed integers
 HALF, BFLOAT, SINGLE = FORMATS["float16"], FORMATS["bfloat16"], FORMATS["float32"]
 ADDRESS, INPUTS, OPERANDS, MODE, FORMAT, ITEM_SIZES = range(6)
 TOP_EXPONENT = np.int64(0x7FF0000000000000)
@@ -124,15 +131,15 @@ def least_normal(kind):
 
 
 @scalar
-def conditions_of(layout, table, count):
+def conditions_of(layout, table, count, output):
     """The floating-point conditions of a block, told from its inputs and its result: a kernel's own are of no use,
     since branch-free code raises them for values that it then discards, and does not raise them for constants."""
     kind, mode, last = layout[FORMAT], layout[MODE], layout[INPUTS] - 1
     tiny, conditions = least_normal(kind), 0
     for i in range(count):
-        result = read_float(table[layout[INPUTS]], i, kind)
+        result = read_float(table[output], i, kind)
         has_nan, is_finite = False, True
-        for k in range(layout[INPUTS]):
+        for k in range(1 if mode == SCALES else last + 1):
             value = read_float(table[k], i, kind)
             has_nan |= value != value
             is_finite &= abs(value) < np.inf
@@ -140,11 +147,40 @@ def conditions_of(layout, table, count):
         if result != result:
             conditions |= 0 if has_nan else INVALID
         elif is_finite and abs(result) == np.inf:
-            by_zero = (mode == POWER and first == 0.0) or (mode == QUOTIENT and read_float(table[last], i, kind) == 0.0)
-            conditions |= DIVIDE if mode == DIVIDES or by_zero else OVERFLOW
+            by_zero = read_float(table[last], i, kind) == 0.0 and (mode == QUOTIENT or mode == FLOORED)
+            by_zero |= mode == DIVIDES or (mode == POWER and first == 0.0)
+            conditions |= DIVIDE if by_zero else (OVERFLOW | INVALID if mode == FLOORED else OVERFLOW)
         elif is_finite and mode >= UNDERFLOWS and abs(result) < tiny and first != 0.0:
             conditions |= UNDERFLOW
     return conditions
+
+
+@scalar
+def divides_badly(dividend, divisor, count, mode, lowest, dtype):
+    """The conditions of a division of integers of one type."""
+    upper, lower = element(dividend, dtype), element(divisor, dtype)
+    has_zero, overflows = False, False
+    for i in range(count):
+        has_zero |= lower[i] == 0
+    if mode == FLOORS and lowest != 0:
+        for i in range(count):
+            overflows |= (upper[i] == lowest) & (lower[i] == -1)
+    by_zero = (DIVIDE | INVALID if mode == INVERTS else DIVIDE) if has_zero else 0
+    return by_zero | (OVERFLOW if overflows else 0)
+
+
+@scalar
+def conditions_of_integers(layout, table, count):
+    """The conditions of a block of integers, told from its inputs, the last of which divides."""
+    last, mode, kind = table[layout[INPUTS] - 1], layout[MODE], layout[FORMAT]
+    size, is_signed = kind & 15, kind >= SIGNED
+    if size == 8:
+        return divides_badly(table[0], last, count, mode, np.int64(-2 ** 63 if is_signed else 0), np.int64)
+    if size == 4:
+        return divides_badly(table[0], last, count, mode, np.int32(-2 ** 31 if is_signed else 0), np.int32)
+    if size == 2:
+        return divides_badly(table[0], last, count, mode, np.int16(-2 ** 15 if is_signed else 0), np.int16)
+    return divides_badly(table[0], last, count, mode, np.int8(-2 ** 7 if is_signed else 0), np.int8)
 
 
 @scalar
@@ -156,9 +192,13 @@ def run_examined(layout, table, count):
         size = min(EXAMINED, count - start)
         for k in range(operands):
             moved[k] = table[k] + start * layout[ITEM_SIZES + k]
+        if layout[MODE] >= WHOLE:
+            conditions |= conditions_of_integers(layout, moved, size)
         call_kernel(layout[ADDRESS], size, moved)
-        if has_special(moved[layout[INPUTS]], size, layout[FORMAT], layout[MODE] >= UNDERFLOWS):
-            conditions |= conditions_of(layout, moved, size)
+        if layout[MODE] < WHOLE:
+            for k in range(layout[INPUTS], operands):
+                if has_special(moved[k], size, layout[FORMAT], layout[MODE] >= UNDERFLOWS):
+                    conditions |= conditions_of(layout, moved, size, k)
         start += size
     return conditions
 

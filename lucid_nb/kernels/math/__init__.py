@@ -5,11 +5,14 @@ One file a family. This module imports no Numba: the functions load on first use
 
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-FAMILIES = ("rounding", "exponential", "logarithm", "circular", "error", "power", "division", "integer", "complex")
-# Largest |argument| for which `<entry>_<dtype>` is right; beyond it a kernel takes `<entry>_any_<dtype>` (circular.py).
-NEEDS_SLOW_PATH = {"sin": 1e6, "cos": 1e6}
+FAMILIES = tuple(sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py")))
+# For which arguments `<entry>_<dtype>` is not right, and a kernel takes `<entry>_any_<dtype>`: those of a larger size
+# (circular.py), or for which this holds (division.py: a quotient of too many bits).
+NEEDS_SLOW_PATH = {"sin": 1e6, "cos": 1e6, "tan": 1e6} | dict.fromkeys(
+    ("fmod", "remainder", "floor_divide"), "abs({0}) > {t}(2.0 ** 22) * abs({1})")
 _SUFFIXES = frozenset(f"{kind}{bits}" for kind in ("float", "int", "uint", "complex") for bits in (8, 16, 32, 64, 128))
 
 

@@ -211,9 +211,9 @@ def power_complex128(z, w):
 
 
 @exact
-def absolute_complex128(z): return _absolute(z.real, z.imag)
+def modulus_complex128(z): return _absolute(z.real, z.imag)
 @exact
-def absolute_complex64(z): return np.float32(_absolute(f8(z.real), f8(z.imag)))
+def modulus_complex64(z): return np.float32(_absolute(f8(z.real), f8(z.imag)))
 @exact
 def exp_complex64(z): return c8(exp_complex128(complex(f8(z.real), f8(z.imag))))
 @exact

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .common import scalar
+from .common import f4, f8, scalar, u8
 
 DTYPES = tuple(np.dtype(f"{sign}int{bits}").type for sign in ("", "u") for bits in (8, 16, 32, 64))
 
@@ -41,29 +41,84 @@ def _power(dtype: Any) -> Callable:
     return power
 
 
+def _reciprocal(dtype: Any) -> Callable:
+    """1 / x without its fraction; of 0 what NumPy's conversion of an infinity gives: the lowest integer, or 0."""
+    at_zero = dtype(np.iinfo(dtype).min) if np.iinfo(dtype).bits > 16 else dtype(0)
+    one, is_signed = dtype(1), np.issubdtype(dtype, np.signedinteger)
+
+    def reciprocal(x):
+        whole = x if x == one or (is_signed and x == -1) else dtype(0)
+        return at_zero if x == dtype(0) else whole
+    return reciprocal
+
+
+# ----------------------------------------------------------------------------------------------- division
+# No CPU divides vectors of integers. The quotient of numbers below 2**16 is exact in float32, below 2**32 in float64,
+# and of others comes in two steps. A divisor of 0 is replaced, since the conversion of an infinity is undefined.
+SHRUNK = 1.0 - 2.0 ** -51          # so that no estimate of a quotient is too large
+
+
+@scalar
+def _long_quotient(a, b):
+    """a // b for uint64, b > 0. What the first estimate leaves is below 2**13 divisors, or below b in one more."""
+    first = u8(f8(a) / f8(b) * SHRUNK)
+    rest = a - first * b
+    second = u8(f8(rest) / f8(b) * SHRUNK)
+    rest -= second * b
+    return first + second + u8(rest >= b)
+
+
+def _quotient(dtype: Any) -> Callable:
+    """a // b of sizes, b > 0."""
+    bits, real = np.iinfo(dtype).bits, f4 if np.iinfo(dtype).bits < 32 else f8
+    unsigned = np.dtype(f"uint{bits}").type
+
+    def short(a, b):
+        return unsigned(real(a) / real(b))
+    return _long_quotient if bits == 64 else scalar(short)
+
+
+def _truncated(dtype: Any) -> Callable:
+    """Quotient without its fraction, as in C, and the rest, with the sign of x; 0 and 0 where y is 0."""
+    quotient_of, zero, is_signed = _quotient(dtype), dtype(0), np.issubdtype(dtype, np.signedinteger)
+    unsigned = np.dtype(f"uint{np.iinfo(dtype).bits}").type
+
+    def truncated(x, y):
+        divisor = unsigned(-y if is_signed and y < zero else y)
+        size = quotient_of(unsigned(-x if is_signed and x < zero else x), divisor if y != zero else unsigned(1))
+        quotient = dtype(-dtype(size) if is_signed and (x < zero) != (y < zero) else dtype(size))
+        quotient = quotient if y != zero else zero
+        return quotient, dtype(x - quotient * y) if y != zero else zero
+    return scalar(truncated)
+
+
 def _floor_divide(dtype: Any) -> Callable:
-    zero, one, minus_one = dtype(0), dtype(1), np.array(-1).astype(dtype)[()]
-    is_signed = np.issubdtype(dtype, np.signedinteger)
+    truncated, zero, is_signed = _truncated(dtype), dtype(0), np.issubdtype(dtype, np.signedinteger)
 
     def floor_divide(x, y):
-        """The CPU would trap at x // 0 and at INT_MIN // -1, so that neither may be tried."""
-        negates = is_signed and y == minus_one
-        quotient = dtype(x // (one if y == zero or negates else y))
-        return zero if y == zero else dtype(-x) if negates else quotient
+        quotient, rest = truncated(x, y)
+        return dtype(quotient - dtype(1)) if is_signed and rest != zero and (rest < zero) != (y < zero) else quotient
     return floor_divide
 
 
 def _remainder(dtype: Any) -> Callable:
-    zero, one, minus_one = dtype(0), dtype(1), np.array(-1).astype(dtype)[()]
-    is_signed = np.issubdtype(dtype, np.signedinteger)
+    truncated, zero, is_signed = _truncated(dtype), dtype(0), np.issubdtype(dtype, np.signedinteger)
 
     def remainder(x, y):
-        trivial = y == zero or (is_signed and y == minus_one)
-        return zero if trivial else dtype(x % (one if trivial else y))
+        rest = truncated(x, y)[1]
+        return dtype(rest + y) if is_signed and rest != zero and (rest < zero) != (y < zero) else rest
     return remainder
+
+
+def _fmod(dtype: Any) -> Callable:
+    truncated = _truncated(dtype)
+
+    def fmod(x, y):
+        return truncated(x, y)[1]
+    return fmod
 
 
 for _dtype in DTYPES:
     for _entry, _make in dict(absolute=_absolute, sign=_sign, power=_power, floor_divide=_floor_divide,
-                              remainder=_remainder).items():
+                              remainder=_remainder, fmod=_fmod, reciprocal=_reciprocal).items():
         globals()[f"{_entry}_{np.dtype(_dtype).name}"] = scalar(_make(_dtype))

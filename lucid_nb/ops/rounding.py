@@ -1,0 +1,147 @@
+"""Rounding, and remainders of division. What is constant almost everywhere has no gradient."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..apply import apply
+from ..array import Tensor
+from ..expr import Entry, Expr, Vocabulary, entry, product, vocabulary
+from ..expr import m as words
+from ..op import registry
+from ..register import binary, install_operator, public, unary
+from ..vocabulary import constant
+from .movement import as_tensor, deliver
+
+Pair = tuple[Expr | None, Expr | None]
+Parts = tuple[Expr, Expr]
+
+for _name in ("floor", "ceil", "truncate", "round_even"):
+    vocabulary[_name] = Entry(_name, 1, constant, cost=2)
+vocabulary["floor_divide"] = Entry("floor_divide", 2, constant, cost=30)
+
+
+def _less(g: Expr, quotient: Expr) -> Expr | None:
+    """What a remainder loses where its divisor grows: the whole quotient."""
+    part = product(g, quotient)
+    return None if part is None else -part
+
+
+@entry(cost=30)
+def remainder_(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return g, _less(g, words.floor_divide(a, b))
+@entry(cost=30)
+def fmod_(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return g, _less(g, words.truncate(a / b))
+
+
+def _fraction(m: Vocabulary, x: Expr) -> Expr:
+    return m.copysign(m.where(m.isinf(x), 0, x - m.truncate(x)), x)
+
+
+@entry(expansion=_fraction, cost=4)
+def fraction(g: Expr, y: Expr, x: Expr) -> tuple[Expr]: return (g,)
+
+
+def _by_parts(formula: Callable[[Expr], Expr]) -> Callable[[Vocabulary, Expr], Expr]:
+    """The formula of complex numbers that treats both parts so."""
+    return lambda m, z: m.complex(formula(m.real(z)), formula(m.imag(z)))
+
+
+@unary(oracle="numpy.floor")
+def floor(m: Vocabulary, x: Expr) -> Expr:
+    """The largest integer that is not above x."""
+    return m.floor(x)
+
+
+@unary(oracle="numpy.ceil")
+def ceil(m: Vocabulary, x: Expr) -> Expr:
+    """The smallest integer that is not below x."""
+    return m.ceil(x)
+
+
+@unary(oracle="numpy.trunc", names=("fix",))
+def trunc(m: Vocabulary, x: Expr) -> Expr:
+    """x without its fraction: the nearest integer towards zero."""
+    return m.truncate(x)
+
+
+@unary(kind="float", complexes=_by_parts(words.round_even), oracle="numpy.rint")
+def rint(m: Vocabulary, x: Expr) -> Expr:
+    """The nearest integer, the even one of two; of both parts of a complex number."""
+    return m.round_even(x)
+
+
+@unary(kind="float", oracle="numpy.modf")
+def modf(m: Vocabulary, x: Expr) -> Parts:
+    """Fraction and whole part of x, both with its sign; the whole part has no gradient."""
+    return m.fraction(x), m.truncate(x)
+
+
+@binary(kind="float", published=False, method=False, oracle="numpy.rint(x * y) / y", samples=((-3, 3), (1, 100)),
+        complexes=lambda m, z, scale: _by_parts(lambda x: m.round_even(x * m.real(scale)) / m.real(scale))(m, z))
+def round_to_fractions(m: Vocabulary, x: Expr, scale: Expr) -> Expr:
+    """x rounded to a multiple of 1 / scale."""
+    return m.round_even(x * scale) / scale
+
+
+@binary(kind="float", published=False, method=False, oracle="numpy.rint(x / y) * y", samples=((-300, 300), (1, 100)),
+        complexes=lambda m, z, scale: _by_parts(lambda x: m.round_even(x / m.real(scale)) * m.real(scale))(m, z))
+def round_to_multiples(m: Vocabulary, x: Expr, scale: Expr) -> Expr:
+    """x rounded to a multiple of scale."""
+    return m.round_even(x / scale) * scale
+
+
+@public(names=("around",))
+def round(x: Any, /, decimals: int = 0, out: Tensor | None = None) -> Tensor:
+    """x rounded to `decimals` places, a half to the even neighbour; before the point where it is negative.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.round(lnb.tensor([0.5, 1.25, 2.36]), 1)
+    tensor([0.5, 1.2, 2.4])
+    """
+    x, decimals = as_tensor("round", x), int(decimals)
+    if x.dtype.kind in "iu" and decimals >= 0:
+        return deliver("round", apply(registry["copy"], (x,)), out)
+    if decimals == 0:
+        return deliver("round", rint(x), out)
+    scale = float(10 ** abs(decimals))
+    if x.dtype.kind in "iu":
+        return deliver("round", round_to_multiples(x.astype(np.float64), scale).astype(x.dtype), out)
+    if x.dtype.itemsize == 2:                # in steps, each rounded to 16 bits, as NumPy does it
+        return deliver("round", rint(x * scale) / scale if decimals > 0 else rint(x / scale) * scale, out)
+    return deliver("round", (round_to_fractions if decimals > 0 else round_to_multiples)(x, scale), out)
+
+
+def _round(self: Tensor, digits: int | None = None) -> Tensor:
+    return round(self, digits or 0)
+
+
+Tensor.__round__ = _round  # type: ignore[attr-defined]
+
+
+# ------------------------------------------------------------------------------------------------ division
+@binary(operator="floordiv", bools="int8", oracle="numpy.floor_divide", samples=((-9, 9), (0.5, 3)))
+def floor_divide(m: Vocabulary, x: Expr, y: Expr) -> Expr:
+    """The largest integer that is not above x / y; of integers by 0 it is 0, with a warning."""
+    return m.floor_divide(x, y)
+
+
+@binary(operator="mod", bools="int8", oracle="numpy.remainder", names=("mod",), samples=((-9, 9), (0.5, 3)))
+def remainder(m: Vocabulary, x: Expr, y: Expr) -> Expr:
+    """x - y floor(x / y), with the sign of y; of integers by 0 it is 0, with a warning."""
+    return m.remainder(x, y)
+
+
+@binary(bools="int8", oracle="numpy.fmod", samples=((-9, 9), (0.5, 3)))
+def fmod(m: Vocabulary, x: Expr, y: Expr) -> Expr:
+    """x - y trunc(x / y), with the sign of x; of integers by 0 it is 0, with a warning."""
+    return m.fmod(x, y)
+
+
+@binary(operator="divmod", bools="int8", oracle="numpy.divmod", samples=((-9, 9), (0.5, 3)))
+def divmod(m: Vocabulary, x: Expr, y: Expr) -> Parts:
+    """floor_divide and remainder at once."""
+    return m.floor_divide(x, y), m.remainder(x, y)
+
+
+install_operator("rdivmod", lambda x, y: divmod(y, x))
