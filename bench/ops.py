@@ -138,8 +138,8 @@ def scans():
         for name, peer in SCANS.items():
             for axis in range(len(shape) - 1, -1, -1):
                 compare(group, f"{name} {shape} axis {axis}",
-                        lambda name=name, x=x, a=axis: first(getattr(lnb, name)(x, axis=a)), partial(peer, tx, dim=axis),
-                        seconds=0.01, rtol=1e-3, rounds=9)
+                        lambda name=name, x=x, a=axis: first(getattr(lnb, name)(x, axis=a)),
+                        partial(peer, tx, dim=axis), seconds=0.01, rtol=1e-3, rounds=9)
         compare(group, f"diff {shape}", partial(lnb.diff, x), partial(torch.diff, tx), seconds=0.01, rounds=9)
     return [group]
 
