@@ -168,6 +168,32 @@ def frexp_mantissa(g: Expr, y: Expr, x: Expr) -> Single:
 vocabulary["frexp_exponent"] = Entry("frexp_exponent", 1, constant, "int32", cost=4)
 
 
+# ---------------------------------------------------------------------------------------- rounding and remainders
+for _name in ("floor", "ceil", "truncate", "round_even"):
+    vocabulary[_name] = Entry(_name, 1, constant, cost=2)
+vocabulary["floor_divide"] = Entry("floor_divide", 2, constant, cost=30)
+
+
+def _less(g: Expr, quotient: Expr) -> Expr | None:
+    """What a remainder loses where its divisor grows: the whole quotient."""
+    part = product(g, quotient)
+    return None if part is None else -part
+
+
+@entry(cost=30)
+def remainder(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return g, _less(g, m.floor_divide(a, b))
+@entry(cost=30)
+def fmod(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return g, _less(g, m.truncate(a / b))
+
+
+def _fraction(m: Vocabulary, x: Expr) -> Expr:
+    return m.copysign(m.where(m.isinf(x), 0, x - m.truncate(x)), x)
+
+
+@entry(expansion=_fraction, cost=4)
+def fraction(g: Expr, y: Expr, x: Expr) -> Single: return (g,)
+
+
 # ---------------------------------------------------------------------------- size and direction of complex numbers
 @entry(result="real", cost=8)
 def modulus(g: Expr, y: Expr, z: Expr) -> Single:

@@ -178,7 +178,7 @@ def warning_mode(program: Program) -> int:
     if steps <= EXACT_STEPS:          # rounding to float16 by integers raises no flags
         return QUOTIENT if {"divide", "reciprocal"} & steps else PLAIN
     mode = max((MODES.get(step, PLAIN) for step in steps), default=PLAIN)
-    return QUOTIENT if mode == FLOORED and {"float16", "bfloat16"} & kinds else mode       # no infinity was rounded down
+    return QUOTIENT if mode == FLOORED and {"float16", "bfloat16"} & kinds else mode      # no infinity was rounded down
 
 
 class Kernel:

@@ -7,40 +7,13 @@ import numpy as np
 
 from ..apply import apply
 from ..array import Tensor
-from ..expr import Entry, Expr, Vocabulary, entry, product, vocabulary
+from ..expr import Expr, Vocabulary
 from ..expr import m as words
 from ..op import registry
 from ..register import binary, install_operator, public, unary
-from ..vocabulary import constant
 from .movement import as_tensor, deliver
 
-Pair = tuple[Expr | None, Expr | None]
 Parts = tuple[Expr, Expr]
-
-for _name in ("floor", "ceil", "truncate", "round_even"):
-    vocabulary[_name] = Entry(_name, 1, constant, cost=2)
-vocabulary["floor_divide"] = Entry("floor_divide", 2, constant, cost=30)
-
-
-def _less(g: Expr, quotient: Expr) -> Expr | None:
-    """What a remainder loses where its divisor grows: the whole quotient."""
-    part = product(g, quotient)
-    return None if part is None else -part
-
-
-@entry(cost=30)
-def remainder_(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return g, _less(g, words.floor_divide(a, b))
-@entry(cost=30)
-def fmod_(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return g, _less(g, words.truncate(a / b))
-
-
-def _fraction(m: Vocabulary, x: Expr) -> Expr:
-    return m.copysign(m.where(m.isinf(x), 0, x - m.truncate(x)), x)
-
-
-@entry(expansion=_fraction, cost=4)
-def fraction(g: Expr, y: Expr, x: Expr) -> tuple[Expr]: return (g,)
-
 
 def _by_parts(formula: Callable[[Expr], Expr]) -> Callable[[Vocabulary, Expr], Expr]:
     """The formula of complex numbers that treats both parts so."""
