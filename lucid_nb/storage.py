@@ -215,7 +215,7 @@ class Diagonal:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Windows:
-    """Every window of some sizes over some axes, whose offsets become the last axes. Elements recur: it is read-only."""
+    """Every window of some sizes over some axes, its cells as last axes. Elements recur, so it is read-only."""
 
     sizes: tuple[int, ...]
     axes: tuple[int, ...]

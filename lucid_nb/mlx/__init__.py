@@ -188,7 +188,7 @@ def slice(raw: Raw, index: tuple[Any, ...]) -> Raw:
 @entry
 def as_strided(raw: Raw, shape: Shape, strides: Shape) -> Raw:
     """Elements at strides in C order, from the first on."""
-    return mx.as_strided(raw, shape, strides)
+    return mx.as_strided(mx.contiguous(raw), shape, strides)
 
 
 @entry

@@ -294,8 +294,8 @@ def _roll_blocks(table: Any, x: Any, shifts: tuple[int, ...]) -> Any:
             x = table.concatenate(parts, axis) if shift else x
         return x
     new = table.empty(shape, table.dtype_of(x))
-    pairs = [[(slice(shift, None), slice(0, size - shift)), (slice(0, shift), slice(size - shift, None))][:1 + (shift > 0)]
-             for size, shift in zip(shape, shifts)]
+    pairs = [[(slice(shift, None), slice(0, size - shift)), (slice(0, shift), slice(size - shift, None))]
+             [:1 + (shift > 0)] for size, shift in zip(shape, shifts)]
     for block in product(*pairs):
         there, here = zip(*block)
         table.assign(table.slice(new, there), table.slice(x, here))

@@ -93,8 +93,6 @@ def diag_embed(x: Any, /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> 
     if first == second:
         raise ShapeError(f"diag_embed: axis1 and axis2 are both {first}. Name two axes.")
     found = _embedded("diag_embed", x, offset)
-    if first > second:
-        found = found.moved(Permute(shapes.swapped_last(found.ndim)))
     order = list(range(found.ndim - 2))
     for place, axis in sorted(((first, found.ndim - 2), (second, found.ndim - 1))):
         order.insert(place, axis)

@@ -10,7 +10,7 @@ from ..apply import as_operand
 from ..array import Tensor
 from ..errors import DTypeError, IndexError, ShapeError
 from ..register import public
-from ..storage import Slice, is_viewable
+from ..storage import is_viewable
 from .indexing import as_value, without_leading
 from .logic import where
 from .movement import CASTINGS, duplicate, reshape
@@ -55,10 +55,10 @@ class Flat:
         row = reshape(base, -1)
         target = row[index]
         value = as_value(base, value)
-        if value.ndim and value.size and target.size:      # NumPy begins again where the values end
-            value = reshape(resize(value, target.shape), target.shape)
-        if value.size or not target.size:
-            row[index] = value if value.ndim or not target.ndim else value.broadcast_to(target.shape)
+        if value.size == 0 or target.size == 0:
+            return
+        # NumPy begins again where the values end.
+        row[index] = resize(value, target.shape) if value.ndim else value.broadcast_to(target.shape)
         if not is_view:
             base.write(reshape(row, base.shape), "flat")
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from .. import backend, dtypes, shapes
-from ..apply import apply, as_operand, operands
-from ..array import Tensor
+from ..apply import apply, operands
+from ..array import Tensor, fresh
 from ..errors import DTypeError, ShapeError
-from ..op import Info, Primitive
+from ..op import Info, Primitive, constant
 from ..register import public
 from ..shapes import Shape
 from ..storage import Broadcast, Permute, Reshape, Slice, is_viewable
@@ -161,7 +161,8 @@ def tensors_of(op: str, arrays: Any) -> list[Tensor]:
     if len(arrays) == 0:
         raise ShapeError(f"{op}: no arrays. Give at least one.")
     device = next((x.device for x in arrays if isinstance(x, Tensor)), backend.default_device())
-    return [x if isinstance(x, Tensor) else as_operand(op, x, device) for x in operands(op, list(arrays))]
+    return [x if isinstance(x, Tensor) else fresh(constant(op, x, dtypes.promote((type(x),)), backend.table(device)))
+            for x in operands(op, list(arrays))]
 
 
 def joined(op: str, tensors: Sequence[Tensor], axis: int | None, out: Any, dtype: Any, casting: str) -> Tensor:

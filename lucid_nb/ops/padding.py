@@ -85,7 +85,8 @@ def _widths(given: Any, ndim: int) -> tuple[tuple[int, int], ...]:
     if isinstance(given, dict):
         found: list[Any] = [(0, 0)] * ndim
         for axis, width in given.items():
-            found[shapes.normalize_axis("pad", axis, ndim)] = width if isinstance(width, (tuple, list)) else (width,) * 2
+            pair = width if isinstance(width, (tuple, list)) else (width, width)
+            found[shapes.normalize_axis("pad", axis, ndim)] = pair
         given = found if ndim else 0
     array = given.to_host() if isinstance(given, Tensor) else as_array("pad", given)
     if array.size and array.dtype.kind not in "iu":
@@ -98,7 +99,7 @@ def _widths(given: Any, ndim: int) -> tuple[tuple[int, int], ...]:
 
 def _per_axis(what: str, given: Any, ndim: int) -> Pairs:
     """A pair for each axis of what is one thing, one pair, one for each axis, or pairs."""
-    if given is None or isinstance(given, Tensor) and given.ndim == 0:
+    if given is None or (isinstance(given, Tensor) and given.ndim == 0):
         return ((given, given),) * ndim
     array = given.to_host() if isinstance(given, Tensor) else np.asarray(given)
     if array.size == 1:

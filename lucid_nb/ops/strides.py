@@ -54,7 +54,8 @@ def as_strided(x: Any, shape: Sequence[int] | None = None, strides: Sequence[int
     steps = x.strides if strides is None else shapes.as_shape(op, strides)
     width = x.itemsize
     if len(sizes) != len(steps) or any(step % width for step in steps):
-        raise ShapeError(f"{op}: strides {steps} for shape {sizes} of {x.dtype}. Give one an axis, multiples of {width}.")
+        raise ShapeError(f"{op}: strides {steps} for shape {sizes} of {x.dtype}. Give a multiple of {width} for each "
+                         "axis.")
     found = Strided(sizes, tuple(step // width for step in steps), element_strides(x.raw))
     low, high = _reach(sizes, found.strides)
     first, last = _reach(x.shape, found.own)
@@ -106,7 +107,7 @@ def _check_sizes(x: Tensor, own: np.dtype, wanted: np.dtype) -> None:
     """Refuse what has not as many bytes on the last axis as the other dtype needs."""
     if own.itemsize == wanted.itemsize:
         return
-    if x.ndim == 0 or element_strides(x.raw)[-1] != 1 and x.shape[-1] != 1:
+    if x.ndim == 0 or (element_strides(x.raw)[-1] != 1 and x.shape[-1] > 1 and x.size):
         raise ShapeError(f"view: {own} as {wanted} needs a last axis whose elements are neighbours, shape {x.shape}. "
                          "Use .copy().view.")
     if x.shape[-1] * own.itemsize % wanted.itemsize:

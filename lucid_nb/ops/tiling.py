@@ -74,6 +74,7 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
     tensor([7, 8, 8])
     """
     x = as_tensor("repeat", x)
+    x = reshape(x, 1) if x.ndim == 0 else x                   # NumPy takes a number for an axis of one
     x, axis = (reshape(x, -1), 0) if axis is None else (x, shapes.normalize_axis("repeat", axis, x.ndim))
     counts = _counts(repeats, x.shape[axis])
     total = x.shape[axis] * counts if isinstance(counts, int) else int(counts.sum())
@@ -88,9 +89,9 @@ def _counts(repeats: Any, size: int) -> int | np.ndarray:
         raise DTypeError(f"repeat: {found.dtype} is no number of times. Use integers.")
     if found.ndim > 1 or (found.ndim and found.size not in (1, size)):
         raise ShapeError(f"repeat: {found.shape} repeats for {size} elements. Give one number, or one for each.")
-    if found.size and found.min() < 0:
+    if size and found.size and found.min() < 0:
         raise ShapeError(f"repeat: {found.min()} times. Use 0 or more.")
-    return int(found.reshape(())) if found.size == 1 else found.astype(dtypes.INT64)
+    return max(int(found.reshape(())), 0) if found.size == 1 else found.astype(dtypes.INT64)
 
 
 @public(method=False)
