@@ -17,7 +17,8 @@ from .errors import BackendError, DeviceError
 FOLDERS = {"cpu": "kernels", "cuda": "cuda", "mlx": "mlx"}
 ENTRIES = """
 dtype_of from_numpy to_numpy empty full iota cast copy assign map reduce arg_reduce logsumexp softmax log_softmax
-softmax_grad log_softmax_grad cross_entropy cross_entropy_grad reshape permute broadcast_to slice concatenate pad
+softmax_grad log_softmax_grad cross_entropy cross_entropy_grad reshape permute broadcast_to slice as_strided
+reinterpret concatenate pad repeat
 gather scatter scatter_add compress nonzero matmul conv conv_input_grad conv_weight_grad synchronize
 """.split()
 

@@ -103,6 +103,21 @@ def slice(raw: np.ndarray, index: tuple) -> np.ndarray:
     return raw[index if ... in index else (*index, ...)]
 
 
+def as_strided(raw: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
+    """A view from the first element on, at strides in elements, all within the memory."""
+    return np.lib.stride_tricks.as_strided(raw, shape, [raw.itemsize * stride for stride in strides])
+
+
+def reinterpret(raw: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The same bits as another dtype: a view."""
+    return raw.view(dtype)
+
+
+def repeat(raw: np.ndarray, counts: int | np.ndarray, axis: int) -> np.ndarray:
+    """Each element of an axis so many times, all alike or each its own number."""
+    return np.repeat(raw, counts, axis)
+
+
 def real(raw: np.ndarray) -> np.ndarray:
     """The real parts, as a view."""
     return raw.real
