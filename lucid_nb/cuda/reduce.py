@@ -61,21 +61,80 @@ def both(a, b):
     return a & b
 
 
+@inline
+def larger_number(a, b):
+    """Maximum; what is not NaN wins."""
+    return b if a != a or b > a else a
+
+
+@inline
+def smaller_number(a, b):
+    """Minimum; what is not NaN wins."""
+    return b if a != a or b < a else a
+
+
+@inline
+def add_number(total, x):
+    """A sum that passes over NaN."""
+    return total + x if x == x else total
+
+
+@inline
+def multiply_number(total, x):
+    """A product that passes over NaN."""
+    return total * x if x == x else total
+
+
+@inline
+def add_size(total, x):
+    """A sum of absolute values."""
+    return total + abs(x)
+
+
+@inline
+def add_square(total, x):
+    """A sum of squares."""
+    return total + x * x
+
+
+@inline
+def is_number(x):
+    """1 where a value is not NaN."""
+    return np.uint8(1) if x == x else np.uint8(0)
+
+
 class Kind(NamedTuple):
-    """A kind of reduction: how two values combine, and the value of a dtype that changes nothing."""
+    """A kind of reduction: how a total takes an element in, and the value of a dtype that changes nothing."""
 
     combine: Callable
     identity: Callable[[np.dtype], Any]
-    logical: bool = False            # whether elements count as 0 or 1, whatever their dtype
+    merge: Callable | None = None    # how two totals combine; none: as a total and an element
+    test: Callable | None = None     # what is asked of elements, whatever their dtype, and counted as 0 or 1
+    counter: np.dtype = np.dtype(np.uint8)       # the dtype of totals of answers
 
 
+def _zero(dtype: np.dtype) -> int:
+    return 0
+
+
+def _one(dtype: np.dtype) -> int:
+    return 1
+
+
+def _nan(dtype: np.dtype) -> Any:
+    return dtype.type(np.nan)
+
+
+COUNTER = np.dtype(np.int64)
 KINDS = {
-    "sum": Kind(add, lambda dtype: 0),
-    "prod": Kind(multiply, lambda dtype: 1),
-    "max": Kind(larger, lowest),
-    "min": Kind(smaller, highest),
-    "any": Kind(either, lambda dtype: 0, logical=True),
-    "all": Kind(both, lambda dtype: 1, logical=True),
+    "sum": Kind(add, _zero), "nansum": Kind(add_number, _zero, add),
+    "sizes": Kind(add_size, _zero, add), "squares": Kind(add_square, _zero, add),
+    "prod": Kind(multiply, _one), "nanprod": Kind(multiply_number, _one, multiply),
+    "max": Kind(larger, lowest), "nanmax": Kind(larger_number, _nan),
+    "min": Kind(smaller, highest), "nanmin": Kind(smaller_number, _nan),
+    "any": Kind(either, _zero, test=is_true), "all": Kind(both, _one, test=is_true),
+    "count_nonzero": Kind(add, _zero, test=is_true, counter=COUNTER),
+    "count_numbers": Kind(add, _zero, test=is_number, counter=COUNTER),
 }
 
 
@@ -101,28 +160,33 @@ def block_merge(combine: Callable) -> Callable:
 
 def _accumulator(kind: str, dtype: np.dtype) -> np.dtype:
     """The dtype that partial results have."""
-    if KINDS[kind].logical or dtype == BOOL:
-        return np.dtype(np.uint8)
-    return compute(dtype)
+    if KINDS[kind].test is not None:
+        return KINDS[kind].counter
+    return np.dtype(np.uint8) if dtype == BOOL else compute(dtype)
 
 
 def _loader(kind: str, source: np.dtype, accumulate: np.dtype) -> Callable:
     """From memory to the accumulator."""
-    if not KINDS[kind].logical:
+    test = KINDS[kind].test
+    if test is None:
         return widen_to(source, accumulate)
     if source.name != "bfloat16":
-        return is_true
+        return test
 
     def load(bits):
-        return is_true(widen_bfloat16(bits))
+        return test(widen_bfloat16(bits))
     return inline(load)
 
 
 @cache
-def _reduce_kernel(kind: str, source: np.dtype, accumulate: np.dtype, result: np.dtype) -> Any:
-    load, store = _loader(kind, source, accumulate), narrow(result)
-    combine, start = KINDS[kind].combine, accumulate.type(KINDS[kind].identity(accumulate))
-    merge, memory = block_merge(combine), shared_memory(BLOCK, accumulate)
+def _reduce_kernel(kind: str, source: np.dtype, accumulate: np.dtype, result: np.dtype, merges: bool = False) -> Any:
+    """The kernel of elements, or of partial results."""
+    found, store = KINDS[kind], narrow(result)
+    load = accumulate.type if merges else _loader(kind, source, accumulate)
+    join = found.merge or found.combine
+    combine = join if merges else found.combine
+    start = accumulate.type(found.identity(accumulate))
+    merge, memory = block_merge(join), shared_memory(BLOCK, accumulate)
 
     def reduce(x, y, outer, count, inner, chunks, chunk):
         shared = memory()
@@ -169,19 +233,20 @@ def _reduce_once(kernel: Any, x: Any, y: Any, sizes: Sizes, chunks: int) -> None
 
 
 def reduce(kind: str, raw: DeviceArray, axes: Shape, keepdims: bool, dtype: np.dtype) -> DeviceArray:
-    """sum, prod, max, min, any or all over `axes`; float16 and bfloat16 accumulate in float32."""
+    """One of KINDS over `axes`; float16 and bfloat16 accumulate in float32."""
     result = geometry.empty(reduced_shape(raw.shape, axes, keepdims), dtype)
     if result.size == 0:
         return result
     x, (outer, count, inner) = as_slices(raw, tuple(sorted(axes)))
     accumulate = _accumulator(kind, dtype)
     chunks = runtime.chunks_of(outer, count, inner)
-    source = raw.element
-    if chunks > 1:
+    source, merges = raw.element, chunks > 1
+    if merges:
         partial = runtime.allocate(outer * chunks * inner, accumulate)
         _reduce_once(_reduce_kernel(kind, source, accumulate, accumulate), x, partial, (outer, count, inner), chunks)
         x, count, source = partial, chunks, accumulate
-    _reduce_once(_reduce_kernel(kind, source, accumulate, dtype), x, result.memory, (outer, count, inner), 1)
+    kernel = _reduce_kernel(kind, source, accumulate, dtype, merges)
+    _reduce_once(kernel, x, result.memory, (outer, count, inner), 1)
     return result
 
 

@@ -12,6 +12,7 @@ from . import copying, elementwise
 from .conv import conv, conv_input_grad, conv_weight_grad  # noqa: F401
 from .gemm import matmul  # noqa: F401
 from .index import compress, concatenate, gather, nonzero, pad, scatter, scatter_add  # noqa: F401
+from .moments import moments  # noqa: F401
 from .reduce import arg_reduce, logsumexp, reduce  # noqa: F401
 from .softmax import cross_entropy, cross_entropy_grad, log_softmax, log_softmax_grad, softmax, softmax_grad  # noqa: F401
 

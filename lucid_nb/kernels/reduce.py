@@ -1,4 +1,4 @@
-"""Reductions over any axes: sum, max and min of floats by kernels of fixed blocks, everything else by NumPy.
+"""Reductions over any axes by kernels of fixed blocks; complex numbers and empty arrays by NumPy.
 
 The bits of a result follow from the shape, the axes and the order of the axes in memory, from the slowest to the
 fastest. They are the same for any number of threads (a block is summed by one thread, and blocks are merged in order),
@@ -7,30 +7,30 @@ sums with other last bits: elements that are neighbours in memory are added firs
 """
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..shapes import Shape, reduced_shape
-from . import threads
 from .copying import contiguous
 from .elementwise import INVALID, OVERFLOW, reporter
-from .layout import Layout, Stage, layout_of
-from .steps import DOUBLE, EXP, FLOATS, GRAIN, INDEX, PANEL, SINGLE, Step, kernel_of, kernel_step, narrow, stage_step
-
-BLOCK_BYTES, ROW_BLOCK, EXTREME_BLOCK = 1024, 32, 1024        # as in loops/
-Pair = tuple[np.dtype, np.dtype]                              # of the array and of the result
-MakeStep = Callable[[Stage, Pair, Shape], Step]
+from .layout import layout_of
+from .stages import MakeStep, fold_step, staged, sum_step
+from .steps import DOUBLE, EXP, FLOATS, INDEX, SINGLE, Step, narrow, stage_step, told
 
 
 def reduce(kind: str, raw: np.ndarray, axes: Shape, keepdims: bool, dtype: np.dtype) -> np.ndarray:
-    """Reduce over `axes` (normalised, at least one) to `dtype`.
+    """Reduce over `axes` (normalised, at least one) to `dtype`; `kind` is one of KINDS.
 
     Floats are accumulated at least in their own precision: blocks of 1 KiB, totals of blocks in float64 with
-    their rounding errors. float16 and bfloat16 are accumulated in float32; sums and products of them that overflow or
-    are invalid warn as NumPy's. NaN propagates through max and min.
+    their rounding errors; products in float64. float16 and bfloat16 are accumulated in float32. Sums and products that
+    overflow or are invalid warn as NumPy's. NaN propagates through max and min, and is nothing to nanmax and its kin.
     """
-    return _reduction(kind, raw.shape, raw.strides, raw.dtype, axes, keepdims, dtype)(raw)
+    found = _reduction(kind, raw.shape, raw.strides, raw.dtype, axes, keepdims, dtype)(raw)
+    if told.word[0]:
+        told.word[0] = 0
+        _report(kind, raw, axes, keepdims, found)
+    return found
 
 
 @lru_cache(4096)
@@ -38,137 +38,90 @@ def _reduction(kind: str, shape: Shape, strides: Shape, source: np.dtype, axes: 
                dtype: np.dtype) -> Step:
     """The function that reduces arrays of this layout."""
     found = KINDS[kind]
-    if narrow(source) and not found.logical:
+    if narrow(source):
         return partial(_narrow_reduction, kind, axes, keepdims, dtype)
-    if found.step and source in FLOATS and dtype in FLOATS and 0 not in shape:
+    steps = found.steps(source, dtype)
+    if steps and 0 not in shape:
         layout = layout_of(shape, strides, source.itemsize, axes)
         if layout.stages:
-            return staged(layout, found.step, (source, found.between or source, dtype), shape, axes, keepdims)
-    return _by_numpy(found.ufunc, axes, keepdims, {} if found.logical else {"dtype": dtype})
+            return staged(layout, *steps, (source, found.between or dtype, dtype), shape, axes, keepdims)
+    return lambda raw: np.asarray(found.by_numpy(raw, axis=axes, keepdims=keepdims), dtype)
 
 
 def _narrow_reduction(kind: str, axes: Shape, keepdims: bool, dtype: np.dtype, raw: np.ndarray) -> np.ndarray:
     """The reduction of float16 or bfloat16 by way of float32."""
+    single = raw.astype(SINGLE)
+    if dtype.kind in "biu":
+        return reduce(kind, single, axes, keepdims, dtype)
     if kind in ("max", "min"):
-        return reduce(kind, raw.astype(SINGLE), axes, keepdims, SINGLE).astype(dtype)
+        return reduce(kind, single, axes, keepdims, SINGLE).astype(dtype)
     with np.errstate(all="ignore"):            # the cast would warn of itself, as no reduction of NumPy does
-        result = reduce(kind, raw.astype(SINGLE), axes, keepdims, SINGLE).astype(dtype)
+        result = reduce(kind, single, axes, keepdims, SINGLE).astype(dtype)
     if not np.isfinite(result).all():
-        _report(raw, axes, keepdims, result)
+        _report(kind, raw, axes, keepdims, result)
     return result
 
 
-def _report(raw: np.ndarray, axes: Shape, keepdims: bool, result: np.ndarray) -> None:
+def _report(kind: str, raw: np.ndarray, axes: Shape, keepdims: bool, result: np.ndarray) -> None:
     """Warn of infinities and NaNs in a result that its operand had not, under the name that NumPy gives."""
-    is_new_nan = np.isnan(result) & ~np.isnan(raw).any(axes, keepdims=keepdims)
+    is_new_nan = np.isnan(result)
+    if not kind.startswith("nan"):
+        is_new_nan &= ~np.isnan(raw).any(axes, keepdims=keepdims)
+    elif kind in ("nanmax", "nanmin"):
+        return
     is_new_infinity = np.isinf(result) & ~np.isinf(raw).any(axes, keepdims=keepdims)
     conditions = INVALID * bool(is_new_nan.any()) | OVERFLOW * bool(is_new_infinity.any())
     if conditions:
         reporter("reduce")(conditions)
 
 
-def _by_numpy(ufunc: np.ufunc, axes: Shape, keepdims: bool, options: dict) -> Step:
-    return lambda raw: np.asarray(ufunc.reduce(raw, axis=axes, keepdims=keepdims, **options))
-
-
-def staged(layout: Layout, make: MakeStep, dtypes: tuple[np.dtype, ...], shape: Shape, axes: Shape,
-           keepdims: bool) -> Step:
-    """All stages of a layout, each made by make(stage, (dtype, dtype of the result), shape of the result).
-
-    dtypes are those of the array, of what lies between stages, and of the result.
-    """
-    source, between, dtype = dtypes
-    ones, result = reduced_shape(shape, axes, True), reduced_shape(shape, axes, keepdims)
-    last = result if layout.plain else tuple(ones[axis] for axis in layout.order)
-    steps, stages = [], layout.stages
-    for number, stage in enumerate(stages):
-        final = number == len(stages) - 1
-        pair = between if number else source, dtype if final else between
-        steps.append(make(stage, pair, last if final else (stage.results,)))
-    return steps[0] if layout.plain and len(steps) == 1 else _chain(layout, steps, result)
-
-
-def _chain(layout: Layout, steps: list[Step], result: Shape) -> Step:
-    def step(raw: np.ndarray) -> np.ndarray:
-        values = raw if layout.plain else layout.source(raw)
-        for each in steps:
-            values = each(values)
-        return values if layout.plain else layout.restore(values).reshape(result)
-    return step
-
-
-def sum_step(stage: Stage, pair: Pair, shape: Shape) -> Step:
-    """The sums of a stage."""
-    return (_column_sums if stage.by_columns else _row_sums)(stage, *pair, shape)
-
-
-def _row_sums(stage: Stage, source: np.dtype, dtype: np.dtype, shape: Shape) -> Step:
-    """Whole rows; where they are fewer than threads, their blocks and then the totals of blocks: the same bits."""
-    outer, cols, step, size = stage.outer, stage.cols, stage.outer_step, BLOCK_BYTES // source.itemsize
-    blocks = -(-cols // size)
-    whole = kernel_step(kernel_of("sums:sum_rows", (source, dtype), 2), shape, dtype, outer, cols, cols, step)
-    if cols < GRAIN:
-        return whole
-    parts = kernel_step(kernel_of("sums:sum_row_blocks", (source, DOUBLE), 3), (outer * blocks,), DOUBLE,
-                        outer * blocks, size, cols, step, blocks)
-    merge = kernel_step(kernel_of("sums:merge_row_blocks", (DOUBLE, dtype), 1), shape, dtype, outer, blocks, blocks)
-    return _cut(whole, parts, merge, outer)
-
-
-def _column_sums(stage: Stage, source: np.dtype, dtype: np.dtype, shape: Shape) -> Step:
-    """Panels of columns, or where they are fewer than threads, blocks of rows and then their totals: the same bits."""
-    outer, rows, cols, steps = stage.outer, stage.rows, stage.cols, (stage.outer_step, stage.row_step)
-    panels, blocks = -(-cols // PANEL), -(-rows // ROW_BLOCK)
-    whole = kernel_step(kernel_of("sums:sum_columns", (source, dtype), 5), shape, dtype,
-                        outer * panels, rows * min(cols, PANEL), rows, cols, *steps, panels)
-    if rows * cols < GRAIN:
-        return whole
-    parts = kernel_step(kernel_of("sums:sum_column_blocks", (source, DOUBLE), 5), (outer * blocks * cols,), DOUBLE,
-                        outer * blocks, ROW_BLOCK * cols, rows, cols, *steps, blocks)
-    merge = kernel_step(kernel_of("sums:merge_column_blocks", (DOUBLE, dtype), 2), shape, dtype,
-                        outer, blocks * cols, blocks, cols)
-    return _cut(whole, parts, merge, outer * panels)
-
-
-def _cut(whole: Step, parts: Step, merge: Step, units: int) -> Step:
-    def step(raw: np.ndarray) -> np.ndarray:
-        return whole(raw) if units >= threads.num_threads() else merge(parts(raw))
-    return step
-
-
-def order_free_step(path: str, stage: Stage, pair: Pair, shape: Shape) -> Step:
-    """The results of a stage by `reduction_kernels` at a path, where the order of elements changes no bit.
-
-    Where rows are fewer than threads, their blocks and then the results of blocks.
-    """
-    outer, cols = stage.outer, stage.cols
-    whole = stage_step(path, stage, pair, shape)
-    if stage.by_columns or cols < GRAIN:
-        return whole
-    blocks = -(-cols // EXTREME_BLOCK)
-    parts = kernel_step(kernel_of(f"{path}_row_blocks", pair, 3), (outer * blocks,), pair[1],
-                        outer * blocks, EXTREME_BLOCK, cols, stage.outer_step, blocks)
-    merge = stage_step(path, Stage(outer, 1, blocks, blocks, 0, False), pair, shape)
-    return _cut(whole, parts, merge, outer)
+# ------------------------------------------------------------------------------------------ kinds of reductions
+def _fold(path: str, part: np.dtype | None = None) -> MakeStep:
+    return partial(fold_step, path, path.startswith("folds:"), part)
 
 
 class Kind(NamedTuple):
-    """A kind of reduction: NumPy's, for floats the step of a stage by kernels, and the dtypes on the way."""
+    """A kind of reduction: NumPy's function, and the steps by kernels of the first stage and of those after it."""
 
-    ufunc: np.ufunc
-    step: MakeStep | None = None                   # none: NumPy does it
-    between: np.dtype | None = None                # of what lies between stages; none: that of the array
-    logical: bool = False                          # whether elements count as true or false, whatever their dtype
+    by_numpy: Callable
+    floats: tuple[MakeStep, MakeStep]
+    integers: tuple[MakeStep, MakeStep] | None = None
+    between: np.dtype | None = None                # of what lies between stages; none: as the result
+    is_arithmetic: bool = True                     # whether bools are numbers in it
+
+    def steps(self, source: np.dtype, dtype: np.dtype) -> tuple[MakeStep, MakeStep] | None:
+        """The steps for these dtypes of an array and its result; none: NumPy does it."""
+        if source in FLOATS:
+            return self.floats
+        if source.kind in "biu" and dtype.kind in ("iu" if self.is_arithmetic else "biu"):
+            return self.integers
+        return None
 
 
-KINDS = {
-    "sum": Kind(np.add, sum_step, DOUBLE),
-    "prod": Kind(np.multiply),
-    "max": Kind(np.maximum, partial(order_free_step, "extremes:max")),
-    "min": Kind(np.minimum, partial(order_free_step, "extremes:min")),
-    "any": Kind(np.logical_or, logical=True),
-    "all": Kind(np.logical_and, logical=True),
-}
+def _kinds() -> dict[str, Kind]:
+    total, product = partial(sum_step, "sum"), _fold("folds:prod", DOUBLE)
+    wholes = {name: (_fold(f"folds:{name}"),) * 2 for name in ("sum", "product", "max", "min", "any", "all")}
+    best = {name: (_fold(f"extremes:{name}"),) * 2 for name in ("max", "min", "nanmax", "nanmin")}
+    return {
+        "sum": Kind(np.add.reduce, (total, total), wholes["sum"], DOUBLE),
+        "nansum": Kind(np.nansum, (partial(sum_step, "nansum"), total), wholes["sum"], DOUBLE),
+        "sizes": Kind(lambda raw, **how: np.abs(raw).sum(**how), (partial(sum_step, "sizes"), total), None, DOUBLE),
+        "squares": Kind(lambda raw, **how: (raw * raw).sum(**how), (partial(sum_step, "squares"), total), None, DOUBLE),
+        "prod": Kind(np.multiply.reduce, (product, product), wholes["product"], DOUBLE),
+        "nanprod": Kind(np.nanprod, (_fold("folds:nanprod", DOUBLE), product), wholes["product"], DOUBLE),
+        "max": Kind(np.maximum.reduce, best["max"], wholes["max"], is_arithmetic=False),
+        "min": Kind(np.minimum.reduce, best["min"], wholes["min"], is_arithmetic=False),
+        "nanmax": Kind(np.fmax.reduce, best["nanmax"], wholes["max"], is_arithmetic=False),
+        "nanmin": Kind(np.fmin.reduce, best["nanmin"], wholes["min"], is_arithmetic=False),
+        "any": Kind(np.logical_or.reduce, wholes["any"], wholes["any"], is_arithmetic=False),
+        "all": Kind(np.logical_and.reduce, wholes["all"], wholes["all"], is_arithmetic=False),
+        "count_nonzero": Kind(np.count_nonzero, (_fold("folds:truths"), wholes["sum"][0]),
+                              (_fold("folds:truths"), wholes["sum"][0])),
+        "count_numbers": Kind(lambda raw, **how: (raw == raw).sum(**how), (_fold("folds:numbers"), wholes["sum"][0])),
+    }
+
+
+KINDS = _kinds()
 
 
 def arg_reduce(kind: str, raw: np.ndarray, axis: int, keepdims: bool) -> np.ndarray:
@@ -188,7 +141,7 @@ def _arg_reduction(kind: str, shape: Shape, strides: Shape, source: np.dtype, ax
     if not layout.stages:
         return lambda raw: np.zeros(reduced_shape(shape, (axis,), keepdims), np.int64)
     step = partial(stage_step, "extremes:arg", integers=(int(kind == "min"),))
-    return staged(layout, step, (source, source, INDEX), shape, (axis,), keepdims)
+    return staged(layout, step, step, (source, source, INDEX), shape, (axis,), keepdims)
 
 
 def logsumexp(raw: np.ndarray, axes: Shape, keepdims: bool) -> np.ndarray:
@@ -206,7 +159,7 @@ def _logsumexp(shape: Shape, strides: Shape, dtype: np.dtype, axes: Shape, keepd
     layout = layout_of(shape, strides, dtype.itemsize, axes)
     if len(layout.stages) == 1:
         step = partial(stage_step, "softmax:logsumexp", cost=EXP)
-        return staged(layout, step, (dtype, dtype, dtype), shape, axes, keepdims)
+        return staged(layout, step, step, (dtype, dtype, dtype), shape, axes, keepdims)
     if not layout.stages:
         return lambda raw: raw.reshape(reduced_shape(shape, axes, keepdims)).copy()
     order = [axis for axis in range(len(shape)) if axis not in axes] + list(axes)

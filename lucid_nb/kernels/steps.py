@@ -1,4 +1,5 @@
 """A step of an entry: from arrays to a new array by one range kernel, all but the addresses decided beforehand."""
+import threading
 from collections.abc import Callable
 from functools import cache
 from math import prod
@@ -31,7 +32,8 @@ def range_kernel(path: str, *types: str) -> RangeKernel:
 @cache
 def kernel_of(path: str, pointers: tuple[np.dtype, ...], integers: int) -> RangeKernel:
     """The kernel at a path below kernels/loops for arrays of these dtypes followed by integers."""
-    return range_kernel(path, *(f"{dtype.name}*" for dtype in pointers), *["int64"] * integers)
+    names = [f"{'uint8' if dtype.kind == 'b' else dtype.name}*" for dtype in pointers]
+    return range_kernel(path, *names, *["int64"] * integers)
 
 
 def grain(elements: int) -> int:
@@ -44,8 +46,30 @@ def panel_of(outer: int, cols: int) -> int:
     return min(PANEL, max(128, -(-outer * cols // 256) * 64))
 
 
-def kernel_step(kernel: RangeKernel, shape: Shape, dtype: np.dtype, count: int, elements: int, *integers: int) -> Step:
-    """The step by a kernel over `count` units of `elements` elements, operands: arrays, the result, integers."""
+class Told(threading.local):
+    """The word of this thread that kernels set where a result is infinite or NaN."""
+
+    def __init__(self) -> None:
+        self.word = np.zeros(1, np.int64)
+        self.packed = WORD.pack(address_of(self.word))
+
+    def take(self) -> bool:
+        """Was it set since it was last asked?"""
+        found = bool(self.word[0])
+        self.word[0] = 0
+        return found
+
+
+WORD = Struct("q")
+told = Told()
+
+
+def kernel_step(kernel: RangeKernel, shape: Shape, dtype: np.dtype, count: int, elements: int, *integers: int,
+                tells: bool = False) -> Step:
+    """The step by a kernel over `count` units of `elements` elements, operands: arrays, the result, integers.
+
+    A kernel that `tells` takes the address of this thread's word after them.
+    """
     least, tail = grain(elements), Struct(f"{len(integers)}q").pack(*integers)
     inputs = sum(kind.endswith("*") for kind in kernel.types) - 1
     pack = Struct(f"{inputs + 1}q").pack
@@ -55,6 +79,7 @@ def kernel_step(kernel: RangeKernel, shape: Shape, dtype: np.dtype, count: int, 
 
     def call(table: bytes) -> None:
         nonlocal function
+        table += told.packed if tells else b""
         if serial:
             function = function or range_function(kernel.address)
             function(table, 0, count)
@@ -74,20 +99,21 @@ def kernel_step(kernel: RangeKernel, shape: Shape, dtype: np.dtype, count: int, 
 
 
 def stage_step(path: str, stage: Stage, pointers: tuple[np.dtype, ...], shape: Shape, cost: int = 1,
-               integers: tuple[int, ...] = ()) -> Step:
+               integers: tuple[int, ...] = (), tells: bool = False) -> Step:
     """The step over a stage by the kernel `path`_rows or `path`_columns, an element costing `cost` that are only read.
 
     pointers: the dtypes of the arrays and of the result. integers: what the kernels take after the stage's numbers.
     """
+    more = len(integers) + tells
     outer, rows, cols, dtype = stage.outer, stage.rows, stage.cols, pointers[-1]
     if not stage.by_columns:
-        kernel = kernel_of(f"{path}_rows", pointers, 2 + len(integers))
-        return kernel_step(kernel, shape, dtype, outer, cols * cost, cols, stage.outer_step, *integers)
+        kernel = kernel_of(f"{path}_rows", pointers, 2 + more)
+        return kernel_step(kernel, shape, dtype, outer, cols * cost, cols, stage.outer_step, *integers, tells=tells)
     panel = panel_of(outer, cols)
     panels = -(-cols // panel)
-    kernel = kernel_of(f"{path}_columns", pointers, 6 + len(integers))
+    kernel = kernel_of(f"{path}_columns", pointers, 6 + more)
     return kernel_step(kernel, shape, dtype, outer * panels, rows * min(cols, panel) * cost, rows, cols,
-                       stage.outer_step, stage.row_step, panels, panel, *integers)
+                       stage.outer_step, stage.row_step, panels, panel, *integers, tells=tells)
 
 
 def narrow(dtype: np.dtype) -> bool:

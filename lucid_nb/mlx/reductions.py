@@ -1,6 +1,7 @@
 """Reductions. MLX's own go in one fixed order."""
 
 import math
+from collections.abc import Callable
 
 import mlx.core as mx
 import numpy as np
@@ -12,20 +13,40 @@ from .types import FLOATS, accumulator, constant, to_mlx
 Axes = tuple[int, ...]
 
 
+def _number_or(value: float) -> Callable[[mx.array], mx.array]:
+    """What makes another value of NaN."""
+    return lambda raw: mx.where(raw == raw, raw, constant(value, raw.dtype)) if raw.dtype in FLOATS else raw
+
+
+# What is done to elements, and MLX's reduction of them.
+KINDS: dict[str, tuple[Callable[[mx.array], mx.array] | None, str]] = {
+    "sum": (None, "sum"), "nansum": (_number_or(0), "sum"), "sizes": (mx.abs, "sum"), "squares": (mx.square, "sum"),
+    "prod": (None, "prod"), "nanprod": (_number_or(1), "prod"),
+    "max": (None, "max"), "nanmax": (_number_or(-math.inf), "max"),
+    "min": (None, "min"), "nanmin": (_number_or(math.inf), "min"),
+    "any": (lambda raw: raw != 0, "any"), "all": (lambda raw: raw != 0, "all"),
+    "count_nonzero": (lambda raw: (raw != 0).astype(mx.int64), "sum"),
+    "count_numbers": (lambda raw: (raw == raw).astype(mx.int64), "sum"),
+}
+
+
 def reduce(kind: str, raw: mx.array, axes: Axes, keepdims: bool, dtype: np.dtype) -> mx.array:
     """The reduction of `axes`."""
-    wanted = to_mlx(kind, dtype)
-    if kind in ("sum", "prod"):
+    wanted, (change, name) = to_mlx(kind, dtype), KINDS[kind]
+    if name in ("sum", "prod") and not kind.startswith("count"):
         raw = raw.astype(accumulator(wanted))
-    return _reduce(kind, raw, axes, keepdims).astype(wanted)
+    found = _reduce(name, change(raw) if change else raw, axes, keepdims)
+    if kind in ("nanmax", "nanmin") and raw.dtype in FLOATS:
+        found = mx.where(_reduce("any", raw == raw, axes, keepdims), found, constant(math.nan, raw.dtype))
+    return found.astype(wanted)
 
 
-def _reduce(kind: str, raw: mx.array, axes: Axes, keepdims: bool) -> mx.array:
+def _reduce(name: str, raw: mx.array, axes: Axes, keepdims: bool) -> mx.array:
     """MLX's own reduction. Of an empty array it may never end, or be refused where the result is empty too."""
     if raw.size == 0:
-        start = mx.ones if kind in ("prod", "all") else mx.zeros
+        start = mx.ones if name in ("prod", "all") else mx.zeros
         return start(reduced_shape(raw.shape, axes, keepdims), raw.dtype)
-    return getattr(mx, kind)(raw, axes, keepdims)
+    return getattr(mx, name)(raw, axes, keepdims)
 
 
 def arg_reduce(kind: str, raw: mx.array, axis: int, keepdims: bool) -> mx.array:

@@ -1,198 +1,246 @@
-"""Reductions over axes: sum, mean, extremes and their places, logsumexp, any and all."""
+"""Reductions over axes: sums, products, extremes and their places, logsumexp, truth and counts.
 
-import warnings
+Ties have one rule: equal extremes share the gradient evenly, in `max`, `amax`, `nanmax`, `ptp` and `maximum` alike; what
+gives places (`argmax`, sorting, pooling) takes the first of equals.
+"""
+
 from typing import Any
 
 import numpy as np
 
-from .. import dtypes, shapes
+from .. import backend, dtypes, shapes
 from ..apply import apply
-from ..array import Tensor
+from ..array import Tensor, fresh
 from ..errors import DTypeError, ShapeError
-from ..expr import Expr, Vocabulary, trace
-from ..op import RESULT, Elementwise, Facts, Info, Primitive, Rule, registry
-from ..register import public
-from .movement import as_tensor, astype, deliver
+from ..op import Primitive
+from ..register import functions, public
+from . import reducers
+from .logic import where as choose
+from .movement import as_tensor, astype, broadcast_to, deliver
 
 Axis = int | tuple[int, ...] | None
 
 
-# ---------------------------------------------------------------------------------------------- primitives
-def _spread(ops: Any, info: Info, g: Any, axes: shapes.Shape) -> Any:
-    """What belongs to a reduced result, with its axes back as extents of 1."""
-    return ops.reshape(g, shape=shapes.reduced_shape(info.shape(0), axes, True))
+# ------------------------------------------------------------------------------------------------ arguments
+def mask_of(op: str, x: Tensor, where: Any) -> Tensor | None:
+    """The elements that count, as bools that broadcast to x; None for all."""
+    if where is True:
+        return None
+    mask = as_tensor(op, where)
+    if mask.dtype != dtypes.BOOL:
+        raise DTypeError(f"{op}: where is {mask.dtype}. Give bools, such as x > 0.")
+    if shapes.broadcast_shapes(op, mask.shape, x.shape) != x.shape:
+        raise ShapeError(f"{op}: where of shape {mask.shape} does not broadcast to {x.shape}. Make x as large.")
+    return mask if mask.device == x.device else mask.to(x.device)
 
 
-_sum = Primitive("sum", lambda table, x, axes, keepdims, dtype=None:
-                 table.reduce("sum", x, axes, keepdims, dtype or table.dtype_of(x)),
-                 lambda ops, info, g, axes, keepdims, dtype=None:
-                 (ops.broadcast_to(_spread(ops, info, g, axes), shape=info.shape(0)),))
+def kept(x: Tensor, mask: Tensor | None, fill: Any) -> Tensor:
+    """x, and `fill` where the mask does not hold."""
+    return x if mask is None else choose(mask, x, fill)
 
 
-def _same_or_nan(m: Vocabulary, x: Expr, y: Expr) -> Expr:
-    """Is x the extreme y of its row? Where y is NaN, the NaNs are."""
-    return m.where(y == y, m.where(x == y, 1, 0), m.where(x != x, 1, 0)) == 1
+def initial_of(op: str, value: Any, like: Tensor) -> Tensor:
+    """The value that a reduction starts from, in the dtype and on the device of its result."""
+    if isinstance(value, Tensor):
+        return astype(value, like.dtype, copy=False)
+    return fresh(backend.of(like.raw).from_numpy(np.asarray(value).astype(like.dtype)))
 
 
-def _exp_difference(m: Vocabulary, x: Expr, y: Expr) -> Expr:
-    """exp(x - y), and 0 where the sum of exponentials exp(y) is 0."""
-    return m.where(y == float("-inf"), 0, m.exp(x - y))
+def extent(x: Tensor, axes: shapes.Shape) -> int:
+    """How many elements become one."""
+    return shapes.product(tuple([x.shape[axis] for axis in axes]))
 
 
-for _formula in (_same_or_nan, _exp_difference):
-    _name = _formula.__name__[1:]
-    registry[_name] = Elementwise(_name, trace(_formula, 2), 2, Facts("internal", Rule()))
-
-
-def _pull_extreme(ops: Any, info: Info, g: Any, x: Any, y: Any, axes: shapes.Shape, keepdims: bool) -> tuple:
-    """The gradient is shared evenly among equals."""
-    mask = ops.same_or_nan(x, _spread(ops, info, y, axes))
-    count = ops.sum(ops.cast(mask, dtype=info.dtype(0)), axes=axes, keepdims=True)
-    return (ops.where(mask, ops.divide(_spread(ops, info, g, axes), count), 0),)
-
-
-def _extreme(kind: str) -> Primitive:
-    return Primitive(kind, lambda table, x, axes, keepdims: table.reduce(kind, x, axes, keepdims, table.dtype_of(x)),
-                     _pull_extreme, keeps=(0, RESULT))
-
-
-def _arg_extreme(kind: str) -> Primitive:
-    return Primitive(f"arg{kind}", lambda table, x, axis, keepdims: table.arg_reduce(kind, x, axis, keepdims), None)
-
-
-def _truth(kind: str) -> Primitive:
-    return Primitive(kind, lambda table, x, axes, keepdims:
-                     table.reduce(kind, table.cast(x, dtypes.BOOL), axes, keepdims, dtypes.BOOL), None)
-
-
-_max, _min, _argmax, _argmin = _extreme("max"), _extreme("min"), _arg_extreme("max"), _arg_extreme("min")
-_any, _all = _truth("any"), _truth("all")
-_logsumexp = Primitive(
-    "logsumexp", lambda table, x, axes, keepdims: table.logsumexp(x, axes, keepdims),
-    lambda ops, info, g, x, y, axes, keepdims: (ops.multiply(
-        _spread(ops, info, g, axes), ops.exp_difference(x, _spread(ops, info, y, axes))),), keeps=(0, RESULT))
-
-
-# ------------------------------------------------------------------------------------------------ functions
 def sum_dtype(dtype: np.dtype) -> np.dtype:
     """What NumPy sums a dtype in: integers in 64 bits."""
     return np.dtype(np.uint64 if dtype.kind == "u" else np.int64) if dtype.kind in "biu" else dtype
 
 
+# --------------------------------------------------------------------------------------- sums and products
+def total(op: Primitive, join: str, fill: int, x: Any, axis: Axis, dtype: Any, keepdims: bool, initial: Any,
+          where: Any) -> Tensor:
+    """A sum or product: `fill` is what changes nothing, `join` the name of what takes the initial value in."""
+    name = op.name
+    x = as_tensor(name, x)
+    wanted = dtypes.as_dtype(name, dtype) if dtype is not None else sum_dtype(x.dtype)
+    axes = shapes.normalize_axes(name, axis, x.ndim)
+    x = x if x.dtype == wanted else astype(x, wanted)
+    if where is not True:
+        x = kept(x, mask_of(name, x, where), fill)
+    result = apply(op, (x,), {"axes": axes, "keepdims": keepdims}) if axes else x.copy()
+    return result if initial is None else functions[join](result, initial_of(name, initial, result))
+
+
 @public()
-def sum(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False,
-        out: Tensor | None = None) -> Tensor:
+def sum(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False,
+        initial: Any = None, where: Any = True) -> Tensor:
     """Sum over axes (all of them by default), in a fixed order: the same bits for any number of threads.
 
-    Integers are summed in 64 bits, and float16 and bfloat16 in float32.
+    Integers are summed in 64 bits, and float16 and bfloat16 in float32. `initial` is added; elements where `where` does
+    not hold are left out.
 
     >>> import lucid_nb as lnb
     >>> lnb.sum(lnb.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     tensor([4., 6.])
     """
-    x = as_tensor("sum", x)
-    wanted = dtypes.as_dtype("sum", dtype) if dtype is not None else sum_dtype(x.dtype)
-    axes = shapes.normalize_axes("sum", axis, x.ndim)
-    x = astype(x, wanted, copy=False)
-    result = apply(_sum, (x,), {"axes": axes, "keepdims": keepdims}) if axes else x.copy()
-    return deliver("sum", result, out)
+    return deliver("sum", total(reducers.sum_of, "add", 0, x, axis, dtype, keepdims, initial, where), out)
 
 
 @public()
-def mean(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False,
-         out: Tensor | None = None) -> Tensor:
-    """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN with a warning."""
-    x = as_tensor("mean", x)
-    wanted = dtypes.as_dtype("mean", dtype) if dtype is not None else x.dtype
-    wanted = wanted if dtypes.is_inexact(wanted) else dtypes.FLOAT64
-    compute = dtypes.FLOAT32 if wanted in (dtypes.FLOAT16, dtypes.BFLOAT16) else wanted
-    axes = shapes.normalize_axes("mean", axis, x.ndim)
-    count = 1
-    for a in axes:
-        count *= x.shape[a]
-    if count == 0:
-        warnings.warn("Mean of empty slice", RuntimeWarning, stacklevel=2)
-    total = sum(astype(x, compute, copy=False), axes, keepdims=keepdims)
-    return deliver("mean", astype(total / float(count), wanted, copy=False), out)
+def prod(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False,
+         initial: Any = None, where: Any = True) -> Tensor:
+    """Product over axes (all of them by default); of integers in 64 bits, of nothing 1.
+
+    Its gradient is right at zeros, one or several, to any order.
+
+    >>> import lucid_nb as lnb
+    >>> x = lnb.tensor([2.0, 0.0, 3.0], requires_grad=True)
+    >>> lnb.prod(x).backward()
+    >>> x.grad
+    tensor([0., 6., 0.])
+    """
+    return deliver("prod", total(reducers.prod_of, "multiply", 1, x, axis, dtype, keepdims, initial, where), out)
 
 
-def _extreme_of(op: Primitive, x: Any, axis: Axis, keepdims: bool) -> Tensor:
-    x = as_tensor(op.name, x)
-    axes = shapes.normalize_axes(op.name, axis, x.ndim)
-    if x.dtype.kind == "c":
-        raise DTypeError(f"{op.name}: {x.dtype} has no order. Take abs(x).")
-    if 0 in [x.shape[a] for a in axes]:
-        raise ShapeError(f"{op.name}: no elements along axis {axis} of shape {x.shape}. Give at least one.")
-    if not axes:
-        return x.copy()
-    return apply(op, (x,), {"axes": axes, "keepdims": keepdims})
+# ------------------------------------------------------------------------------------------------ extremes
+def extreme(op: Primitive, join: str, x: Any, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Tensor:
+    """An extreme; `join` is the name of what takes the initial value in."""
+    name = op.name
+    x = as_tensor(name, x)
+    axes = shapes.normalize_axes(name, axis, x.ndim)
+    if initial is None:
+        if where is not True:
+            raise ShapeError(f"{name}: where leaves elements out, and nothing at all has no {name}. Give initial.")
+        if extent(x, axes) == 0:
+            raise ShapeError(f"{name}: no elements along axis {axis} of shape {x.shape}. Give at least one, or initial.")
+        return apply(op, (x,), {"axes": axes, "keepdims": keepdims}) if axes else x.copy()
+    start = initial_of(name, initial, x)
+    if extent(x, axes) == 0:
+        return broadcast_to(start, shapes.reduced_shape(x.shape, axes, keepdims)).copy()
+    x = kept(x, mask_of(name, x, where), start)
+    return functions[join](apply(op, (x,), {"axes": axes, "keepdims": keepdims}) if axes else x, start)
 
 
 @public(names=("amax",))
-def max(x: Any, /, axis: Axis = None, *, keepdims: bool = False, out: Tensor | None = None) -> Tensor:
-    """The largest element over axes; NaN wins. Equal elements share the gradient evenly."""
-    return deliver("max", _extreme_of(_max, x, axis, keepdims), out)
+def max(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, initial: Any = None,
+        where: Any = True) -> Tensor:
+    """The largest element over axes, and not less than `initial`; NaN wins. Equal elements share the gradient evenly.
+
+    Complex numbers are ordered by their real and then by their imaginary part.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.max(lnb.tensor([[1.0, 5.0], [3.0, 4.0]]), axis=1)
+    tensor([5., 4.])
+    """
+    return deliver("max", extreme(reducers.max_of, "maximum", x, axis, keepdims, initial, where), out)
 
 
 @public(names=("amin",))
-def min(x: Any, /, axis: Axis = None, *, keepdims: bool = False, out: Tensor | None = None) -> Tensor:
-    """The smallest element over axes; NaN wins. Equal elements share the gradient evenly."""
-    return deliver("min", _extreme_of(_min, x, axis, keepdims), out)
+def min(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, initial: Any = None,
+        where: Any = True) -> Tensor:
+    """The smallest element over axes, and not more than `initial`; NaN wins. Equal elements share the gradient evenly.
+
+    Complex numbers are ordered by their real and then by their imaginary part.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.min(lnb.tensor([[1.0, 5.0], [3.0, 4.0]]), axis=1)
+    tensor([1., 3.])
+    """
+    return deliver("min", extreme(reducers.min_of, "minimum", x, axis, keepdims, initial, where), out)
 
 
-def _place_of(op: Primitive, x: Any, axis: int | None, keepdims: bool) -> Tensor:
-    x = as_tensor(op.name, x)
-    if x.dtype.kind == "c":
-        raise DTypeError(f"{op.name}: {x.dtype} has no order. Take abs(x).")
-    if x.size == 0 and (axis is None or x.shape[shapes.normalize_axis(op.name, axis, x.ndim)] == 0):
-        raise ShapeError(f"{op.name}: no elements, shape {x.shape}. Give at least one.")
+def place(name: str, op: Primitive, x: Any, axis: int | None, keepdims: bool) -> Tensor:
+    """The place of an extreme, on behalf of a function."""
+    x = as_tensor(name, x)
+    if x.size == 0 and (axis is None or x.shape[shapes.normalize_axis(name, axis, x.ndim)] == 0):
+        raise ShapeError(f"{name}: no elements, shape {x.shape}. Give at least one.")
     if axis is None:
         found = apply(op, (x.detach().reshape(-1),), {"axis": 0, "keepdims": False})
         return found.reshape((1,) * x.ndim) if keepdims else found
-    axis = shapes.normalize_axis(op.name, axis, x.ndim)
+    axis = shapes.normalize_axis(name, axis, x.ndim)
     return apply(op, (x.detach(),), {"axis": axis, "keepdims": keepdims})
 
 
 @public()
-def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False, out: Tensor | None = None) -> Tensor:
-    """Index of the largest element, the first of equals; NaN wins. Without `axis`, in the flattened array."""
-    return deliver("argmax", _place_of(_argmax, x, axis, keepdims), out)
+def argmax(x: Any, /, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
+    """Index of the largest element, the first of equals; NaN wins. Without `axis`, in the flattened array.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.argmax(lnb.tensor([1.0, 7.0, 7.0]))
+    tensor(1)
+    """
+    return deliver("argmax", place("argmax", reducers.argmax_of, x, axis, keepdims), out)
 
 
 @public()
-def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False, out: Tensor | None = None) -> Tensor:
-    """Index of the smallest element, the first of equals; NaN wins. Without `axis`, in the flattened array."""
-    return deliver("argmin", _place_of(_argmin, x, axis, keepdims), out)
+def argmin(x: Any, /, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
+    """Index of the smallest element, the first of equals; NaN wins. Without `axis`, in the flattened array.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.argmin(lnb.tensor([[1.0, 7.0], [2.0, 0.0]]), axis=1)
+    tensor([0, 1])
+    """
+    return deliver("argmin", place("argmin", reducers.argmin_of, x, axis, keepdims), out)
 
 
 @public()
 def logsumexp(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
-    """Logarithm of the sum of exponentials, without overflow; of nothing but -inf it is -inf, with gradient 0."""
+    """Logarithm of the sum of exponentials, without overflow; of nothing but -inf it is -inf, with gradient 0.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.logsumexp(lnb.tensor([1000.0, 1000.0])).item()
+    1000.6931471805599
+    """
     x = as_tensor("logsumexp", x)
     axes = shapes.normalize_axes("logsumexp", axis, x.ndim)
     x = astype(x, dtypes.real_float("logsumexp", x.dtype), copy=False)
-    if 0 in [x.shape[a] for a in axes]:
+    if extent(x, axes) == 0:
         raise ShapeError(f"logsumexp: no elements along axis {axis} of shape {x.shape}. Give at least one.")
     if not axes:
         return x.copy()
-    return apply(_logsumexp, (x,), {"axes": axes, "keepdims": keepdims})
+    return apply(reducers.logsumexp_of, (x,), {"axes": axes, "keepdims": keepdims})
 
 
-def _truth_of(op: Primitive, x: Any, axis: Axis, keepdims: bool) -> Tensor:
+# ---------------------------------------------------------------------------------------- truth and counts
+def question(op: Primitive, x: Any, axis: Axis, keepdims: bool, fill: bool = False, where: Any = True) -> Tensor:
+    """What is asked of the truth of elements; `fill` is what changes nothing."""
     x = as_tensor(op.name, x)
     axes = shapes.normalize_axes(op.name, axis, x.ndim)
+    x = x.detach() if where is True else kept(astype(x.detach(), dtypes.BOOL, copy=False), mask_of(op.name, x, where),
+                                              fill)
     if not axes:
-        return astype(x, dtypes.BOOL)
-    return apply(op, (x.detach(),), {"axes": axes, "keepdims": keepdims})
+        return astype(astype(x, dtypes.BOOL), dtypes.INT64 if op is reducers.count_nonzero_of else dtypes.BOOL)
+    return apply(op, (x,), {"axes": axes, "keepdims": keepdims})
 
 
 @public()
-def any(x: Any, /, axis: Axis = None, *, keepdims: bool = False, out: Tensor | None = None) -> Tensor:
-    """Is any element over axes not 0?"""
-    return deliver("any", _truth_of(_any, x, axis, keepdims), out)
+def any(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+    """Is any element over axes (where `where` holds) not 0? Of nothing False.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.any(lnb.tensor([[0, 2], [0, 0]]), axis=1)
+    tensor([ True, False])
+    """
+    return deliver("any", question(reducers.any_of, x, axis, keepdims, False, where), out)
 
 
 @public()
-def all(x: Any, /, axis: Axis = None, *, keepdims: bool = False, out: Tensor | None = None) -> Tensor:
-    """Are all elements over axes not 0?"""
-    return deliver("all", _truth_of(_all, x, axis, keepdims), out)
+def all(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+    """Are all elements over axes (where `where` holds) not 0? Of nothing True.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.all(lnb.tensor([[1, 2], [0, 3]]), axis=1)
+    tensor([ True, False])
+    """
+    return deliver("all", question(reducers.all_of, x, axis, keepdims, True, where), out)
+
+
+@public()
+def count_nonzero(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+    """How many elements over axes (all of them by default) are not 0, int64.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.count_nonzero(lnb.tensor([[0, 2], [1, 3]]), axis=0)
+    tensor([1, 2])
+    """
+    return question(reducers.count_nonzero_of, x, axis, keepdims)

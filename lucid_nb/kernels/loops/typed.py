@@ -15,6 +15,9 @@ block = njit(error_model="numpy", fastmath={"contract"}, forceinline=False)
 any_order = njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True)
 
 
+DOUBLES = types.CPointer(types.float64)
+
+
 @intrinsic
 def shift(typing, pointer, count):
     """The pointer `count` elements further."""
@@ -54,6 +57,12 @@ def stack_of(typing, dtype, count):
     """`count` elements of a dtype (np.float64) on the stack, aligned to 64 bytes; to be taken before any loop."""
     result = types.CPointer(dtype.dtype)
     return result(dtype, types.int64), lambda context, builder, sig, args: _stack(builder, dtype.dtype, args[1])
+
+
+@intrinsic
+def stack_doubles(typing, pointer, count):
+    """`stack_like`, in float64 whatever the pointer's type."""
+    return DOUBLES(pointer, types.int64), lambda context, builder, sig, args: _stack(builder, types.float64, args[1])
 
 
 @intrinsic
@@ -110,6 +119,12 @@ def smaller_but_zeros(typing, a, b):
 def plus(total, value):
     """A step of a sum that may be taken in any order."""
     return total + value
+
+
+@any_order
+def times(total, value):
+    """A step of a product that may be taken in any order."""
+    return total * value
 
 
 def exponential(x):

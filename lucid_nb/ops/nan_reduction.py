@@ -1,0 +1,203 @@
+"""Reductions that pass over NaN, and so do their gradients."""
+
+from typing import Any
+
+from .. import backend, dtypes, shapes
+from ..apply import apply
+from ..array import Tensor
+from ..errors import ShapeError
+from ..op import Primitive
+from ..register import functions, public
+from . import reducers
+from .logic import where as choose
+from .movement import as_tensor, astype, broadcast_to, deliver
+from .reduction import Axis, all, argmax, argmin, extreme, kept, mask_of, prod, sum, total
+from .statistics import correction_of, float_operand, mean, quotient, squared_deviations, std, var, warn_where
+
+
+def _may_have_nan(x: Tensor) -> bool:
+    return dtypes.is_inexact(x.dtype)
+
+
+def _numbers(x: Tensor, mask: Tensor | None) -> Tensor:
+    """Where x is no NaN, and counts."""
+    is_number = x.detach() == x.detach()
+    return is_number if mask is None else functions["logical_and"](is_number, mask)
+
+
+# --------------------------------------------------------------------------------------- sums and products
+@public()
+def nansum(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False,
+           initial: Any = None, where: Any = True) -> Tensor:
+    """Sum over axes of what is not NaN; of nothing but NaN 0.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.nansum(lnb.tensor([1.0, lnb.nan, 3.0]))
+    tensor(4.)
+    """
+    x = as_tensor("nansum", x)
+    if x.dtype.kind == "c":
+        return sum(choose(_numbers(x, None), x, 0), axis, dtype, out, keepdims, initial, where)
+    op = reducers.nansum_of if _may_have_nan(x) else reducers.sum_of
+    return deliver("nansum", total(op, "add", 0, x, axis, dtype, keepdims, initial, where), out)
+
+
+@public()
+def nanprod(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False,
+            initial: Any = None, where: Any = True) -> Tensor:
+    """Product over axes of what is not NaN; of nothing but NaN 1.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.nanprod(lnb.tensor([2.0, lnb.nan, 3.0]))
+    tensor(6.)
+    """
+    x = as_tensor("nanprod", x)
+    if x.dtype.kind == "c":
+        return prod(choose(_numbers(x, None), x, 1), axis, dtype, out, keepdims, initial, where)
+    op = reducers.nanprod_of if _may_have_nan(x) else reducers.prod_of
+    return deliver("nanprod", total(op, "multiply", 1, x, axis, dtype, keepdims, initial, where), out)
+
+
+# ------------------------------------------------------------------------------------------------ extremes
+def _nan_extreme(op: Primitive, plain: Primitive, join: str, x: Any, axis: Axis, keepdims: bool, initial: Any,
+                 where: Any) -> Tensor:
+    x = as_tensor(op.name, x)
+    if not _may_have_nan(x):
+        return extreme(plain, join, x, axis, keepdims, initial, where)
+    found = extreme(op, join, x, axis, keepdims, initial, where)
+    warn_where(found.detach() != found.detach(), "All-NaN slice encountered")
+    return found
+
+
+@public()
+def nanmax(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, initial: Any = None,
+           where: Any = True) -> Tensor:
+    """The largest over axes of what is not NaN; of nothing but NaN it is NaN, with a warning. Equals share the gradient.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.nanmax(lnb.tensor([1.0, lnb.nan, 3.0]))
+    tensor(3.)
+    """
+    found = _nan_extreme(reducers.nanmax_of, reducers.max_of, "fmax", x, axis, keepdims, initial, where)
+    return deliver("nanmax", found, out)
+
+
+@public()
+def nanmin(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, initial: Any = None,
+           where: Any = True) -> Tensor:
+    """The smallest over axes of what is not NaN; of nothing but NaN it is NaN, with a warning. Equals share the gradient.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.nanmin(lnb.tensor([1.0, lnb.nan, 3.0]))
+    tensor(1.)
+    """
+    found = _nan_extreme(reducers.nanmin_of, reducers.min_of, "fmin", x, axis, keepdims, initial, where)
+    return deliver("nanmin", found, out)
+
+
+def _nan_place(name: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
+    x = as_tensor(name, x).detach()
+    find, worst = (argmax, float("-inf")) if name == "nanargmax" else (argmin, float("inf"))
+    if not _may_have_nan(x):
+        return find(x, axis, keepdims=keepdims)
+    is_number = x == x
+    if not bool(functions["any"](is_number, axis).all().item()):
+        raise ShapeError(f"{name}: All-NaN slice encountered in shape {x.shape}. Leave such slices out.")
+    return find(choose(is_number, x, worst), axis, keepdims=keepdims)
+
+
+@public()
+def nanargmax(x: Any, /, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
+    """Index of the largest of what is not NaN, the first of equals; a slice of nothing but NaN is refused.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.nanargmax(lnb.tensor([1.0, lnb.nan, 3.0]))
+    tensor(2)
+    """
+    return deliver("nanargmax", _nan_place("nanargmax", x, axis, keepdims), out)
+
+
+@public()
+def nanargmin(x: Any, /, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
+    """Index of the smallest of what is not NaN, the first of equals; a slice of nothing but NaN is refused.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.nanargmin(lnb.tensor([1.0, lnb.nan, 3.0]))
+    tensor(0)
+    """
+    return deliver("nanargmin", _nan_place("nanargmin", x, axis, keepdims), out)
+
+
+# ------------------------------------------------------------------------------------- means and variances
+def _counts(x: Tensor, mask: Tensor | None, axes: shapes.Shape, keepdims: bool) -> Tensor:
+    """How many numbers there are."""
+    if mask is None and axes and x.dtype.kind != "c":
+        return apply(reducers.count_numbers_of, (x.detach(),), {"axes": axes, "keepdims": keepdims})
+    return sum(_numbers(x, mask), axes, keepdims=keepdims)
+
+
+@public()
+def nanmean(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False, *,
+            where: Any = True) -> Tensor:
+    """Mean over axes of what is not NaN; of nothing but NaN it is NaN, with a warning.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.nanmean(lnb.tensor([1.0, lnb.nan, 3.0]))
+    tensor(2.)
+    """
+    x = as_tensor("nanmean", x)
+    if not _may_have_nan(x):
+        return mean(x, axis, dtype, out, keepdims, where=where)
+    x, wanted = float_operand("nanmean", x, dtype)
+    axes = shapes.normalize_axes("nanmean", axis, x.ndim)
+    count = _counts(x, mask_of("nanmean", x, where), axes, keepdims)
+    warn_where(count == 0, "Mean of empty slice")
+    total_ = nansum(x, axes, keepdims=keepdims, where=where)
+    return deliver("nanmean", astype(quotient(total_, count), wanted, copy=False), out)
+
+
+def _nan_variance(op: str, x: Tensor, axis: Axis, dtype: Any, correction: float, keepdims: bool, where: Any,
+                  mean: Any) -> tuple[Tensor, Any]:
+    """The variance of numbers, and the dtype that it is given in; NaN where there are not enough."""
+    x, wanted = float_operand(op, x, dtype)
+    axes = shapes.normalize_axes(op, axis, x.ndim)
+    numbers = _numbers(x, mask_of(op, x, where))
+    degrees = sum(numbers, axes, keepdims=keepdims) - correction
+    warn_where(degrees <= 0, "Degrees of freedom <= 0 for slice.")
+    found = squared_deviations(x, axes, keepdims, numbers, mean)
+    found = quotient(found, choose(degrees > 0, degrees, float("nan")))
+    return found, found.dtype if wanted.kind == "c" else wanted
+
+
+@public()
+def nanvar(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, ddof: float = 0,
+           keepdims: bool = False, *, where: Any = True, mean: Any = None,
+           correction: float | None = None) -> Tensor:
+    """Variance over axes of what is not NaN; NaN, with a warning, where there are no more numbers than ddof.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.nanvar(lnb.tensor([1.0, lnb.nan, 3.0]))
+    tensor(1.)
+    """
+    x, correction = as_tensor("nanvar", x), correction_of("nanvar", ddof, correction)
+    if not _may_have_nan(x):
+        return var(x, axis, dtype, out, correction, keepdims, where=where, mean=mean)
+    found, wanted = _nan_variance("nanvar", x, axis, dtype, correction, keepdims, where, mean)
+    return deliver("nanvar", astype(found, wanted, copy=False), out)
+
+
+@public()
+def nanstd(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, ddof: float = 0,
+           keepdims: bool = False, *, where: Any = True, mean: Any = None,
+           correction: float | None = None) -> Tensor:
+    """Standard deviation over axes of what is not NaN, the square root of `nanvar`; of equals 0, with gradient 0.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.nanstd(lnb.tensor([1.0, lnb.nan, 3.0]))
+    tensor(1.)
+    """
+    x, correction = as_tensor("nanstd", x), correction_of("nanstd", ddof, correction)
+    if not _may_have_nan(x):
+        return std(x, axis, dtype, out, correction, keepdims, where=where, mean=mean)
+    found, wanted = _nan_variance("nanstd", x, axis, dtype, correction, keepdims, where, mean)
+    return deliver("nanstd", astype(functions["sqrt"](found), wanted, copy=False), out)

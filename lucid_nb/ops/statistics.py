@@ -1,0 +1,231 @@
+"""Means, variances and what is made of them, over axes."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import backend, dtypes, shapes
+from ..apply import apply
+from ..array import Tensor, fresh
+from ..errors import ShapeError
+from ..expr import Expr, Vocabulary
+from ..op import Info, Primitive
+from ..register import functions, public
+from .movement import as_tensor, astype, broadcast_to, deliver
+from .reducers import internal, spread
+from .reduction import Axis, any, extent, kept, mask_of, max, min, sum
+
+
+# ---------------------------------------------------------------------------------------------- primitives
+def _scaled_deviation(m: Vocabulary, x: Expr, mean: Expr, g: Expr) -> Expr:
+    """g times the deviation from the mean, 0 where there is none: the standard deviation of equals has g infinite."""
+    return m.absorbing_product(g, x - mean)
+
+
+internal(_scaled_deviation, 3)
+
+
+def _pull_variance(ops: Any, info: Info, g: Any, x: Any, axes: shapes.Shape, keepdims: bool, degrees: float) -> tuple:
+    mean = ops.centre(x, axes=axes, keepdims=True)
+    factor = 2 / degrees if degrees else np.nan           # of one value the variance that is asked for is 0 / 0
+    return (ops.scaled_deviation(x, mean, ops.multiply(spread(ops, info, g, axes), factor)),)
+
+
+def _pull_mean(ops: Any, info: Info, g: Any, axes: shapes.Shape, keepdims: bool) -> tuple:
+    count = shapes.product(tuple([info.shape(0)[axis] for axis in axes]))
+    return (ops.broadcast_to(ops.multiply(spread(ops, info, g, axes), 1 / count), shape=info.shape(0)),)
+
+
+def _variance_by_moments(table: Any, x: Any, axes: shapes.Shape, keepdims: bool, degrees: float) -> Any:
+    _, square = table.moments(x, axes, keepdims)
+    dtype = table.dtype_of(x)
+    return (square / degrees).astype(np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype)
+
+
+# Both for devices that have the entry `moments`. The mean of equal elements is exactly their value.
+_centre = Primitive("centre", lambda table, x, axes, keepdims:
+                    table.moments(x, axes, keepdims)[0].astype(table.dtype_of(x)), _pull_mean)
+_variance = Primitive("variance", _variance_by_moments, _pull_variance, keeps=(0,))
+
+
+# --------------------------------------------------------------------------------------------------- means
+def float_operand(op: str, x: Any, dtype: Any) -> tuple[Tensor, np.dtype]:
+    """The operand in the dtype that a mean is computed in, and the dtype that it is given in."""
+    x = as_tensor(op, x)
+    wanted = dtypes.as_dtype(op, dtype) if dtype is not None else x.dtype
+    wanted = wanted if dtypes.is_inexact(wanted) else dtypes.FLOAT64
+    compute = dtypes.FLOAT32 if wanted in (dtypes.FLOAT16, dtypes.BFLOAT16) else wanted
+    return (x if x.dtype == compute else astype(x, compute)), wanted
+
+
+def count_of(x: Tensor, mask: Tensor | None, axes: shapes.Shape, keepdims: bool) -> Tensor | int:
+    """How many elements become one: a number, or where there is a mask, one for each result."""
+    return extent(x, axes) if mask is None else sum(broadcast_to(mask, x.shape), axes, keepdims=keepdims)
+
+
+def quotient(value: Tensor, count: Tensor | float) -> Tensor:
+    """value / count, in the dtype of value."""
+    if isinstance(count, Tensor):
+        return value / astype(count, value.dtype, copy=False)
+    return value / float(count)
+
+
+def warn_where(condition: Any, text: str) -> None:
+    """NumPy's warning, on behalf of the caller of the public function."""
+    if condition if not isinstance(condition, Tensor) else bool(any(condition).item()):
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+
+@public()
+def mean(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False, *,
+         where: Any = True) -> Tensor:
+    """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN with a warning.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.mean(lnb.tensor([[1.0, 2.0], [3.0, 5.0]]), axis=1)
+    tensor([1.5, 4. ])
+    """
+    x, wanted = float_operand("mean", x, dtype)
+    axes = shapes.normalize_axes("mean", axis, x.ndim)
+    mask = mask_of("mean", x, where)
+    count = count_of(x, mask, axes, keepdims)
+    warn_where(count == 0, "Mean of empty slice")
+    total = sum(kept(x, mask, 0), axes, keepdims=keepdims)
+    return deliver("mean", astype(quotient(total, count), wanted, copy=False), out)
+
+
+# ----------------------------------------------------------------------------------------------- variances
+def correction_of(op: str, ddof: float, correction: float | None) -> float:
+    """Two names of one argument: NumPy's and the array API's."""
+    if correction is None:
+        return ddof
+    if ddof != 0:
+        raise ShapeError(f"{op}: got ddof={ddof} and correction={correction}, which mean the same. Give one.")
+    return correction
+
+
+def _squared_size(deviation: Tensor) -> Tensor:
+    if deviation.dtype.kind != "c":
+        return functions["square"](deviation)
+    return functions["real"](deviation * functions["conjugate"](deviation))
+
+
+def squared_deviations(x: Tensor, axes: shapes.Shape, keepdims: bool, mask: Tensor | None, mean: Any) -> Tensor:
+    """The sum of squared deviations from the mean, or from one that is given; of equals it is exactly 0.
+
+    A first mean is taken away, and the mean of what is left, which of equals is as exact as a mean can be, too.
+    """
+    if mean is None:
+        count = count_of(x, mask, axes, True)
+        with np.errstate(invalid="ignore"):                # nothing at all: the result is NaN, as the caller says
+            rough = quotient(sum(kept(x.detach(), mask, 0), axes, keepdims=True), count)
+            x = x - rough
+            deviation = x - quotient(sum(kept(x, mask, 0), axes, keepdims=True), count)
+    else:
+        deviation = x - as_tensor("var", mean)
+    return sum(kept(_squared_size(deviation), mask, 0), axes, keepdims=keepdims)
+
+
+def variance(op: str, x: Any, axis: Axis, dtype: Any, correction: float, keepdims: bool, where: Any,
+             mean: Any) -> tuple[Tensor, np.dtype]:
+    """The variance in the dtype that it is computed in, and the dtype that it is given in."""
+    x, wanted = float_operand(op, x, dtype)
+    axes = shapes.normalize_axes(op, axis, x.ndim)
+    mask = mask_of(op, x, where)
+    degrees = count_of(x, mask, axes, keepdims) - correction
+    warn_where(degrees <= 0, "Degrees of freedom <= 0 for slice")
+    wanted = np.dtype(f"f{wanted.itemsize // 2}") if wanted.kind == "c" else wanted
+    if mask is None and mean is None and x.size and backend.of(x.raw).has("moments"):
+        degrees = float(np.maximum(degrees, 0))
+        return apply(_variance, (x,), {"axes": axes, "keepdims": keepdims, "degrees": degrees}), wanted
+    total = squared_deviations(x, axes, keepdims, mask, mean)
+    return quotient(total, np.maximum(degrees, 0) if mask is None else functions["maximum"](degrees, 0)), wanted
+
+
+@public()
+def var(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, ddof: float = 0,
+        keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: float | None = None) -> Tensor:
+    """Variance over axes: the mean of squared deviations from the mean, with n - ddof in place of n.
+
+    `correction` is the array API's name of ddof. `mean`: one that is known, with its axes kept. Where n - ddof is 0 or
+    less the result is NaN or infinite, with a warning; the variance of equal elements is exactly 0. Of complex numbers
+    deviations count by their absolute value.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.var(lnb.tensor([1.0, 2.0, 6.0]), ddof=1)
+    tensor(7.)
+    """
+    found, wanted = variance("var", x, axis, dtype, correction_of("var", ddof, correction), keepdims, where, mean)
+    return deliver("var", astype(found, wanted, copy=False), out)
+
+
+@public()
+def std(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, ddof: float = 0,
+        keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: float | None = None) -> Tensor:
+    """Standard deviation over axes, the square root of `var`; of equal elements it is 0, with gradient 0.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.std(lnb.tensor([1.0, 5.0]))
+    tensor(2.)
+    """
+    found, wanted = variance("std", x, axis, dtype, correction_of("std", ddof, correction), keepdims, where, mean)
+    return deliver("std", astype(functions["sqrt"](found), wanted, copy=False), out)
+
+
+@public()
+def ptp(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False) -> Tensor:
+    """Range over axes, from the smallest element to the largest.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.ptp(lnb.tensor([3, 1, 8]))
+    tensor(7)
+    """
+    return deliver("ptp", max(x, axis, keepdims=keepdims) - min(x, axis, keepdims=keepdims), out)
+
+
+# ------------------------------------------------------------------------------------------ weighted means
+@public()
+def average(x: Any, /, axis: Axis = None, weights: Any = None, returned: bool = False, *,
+            keepdims: bool = False) -> Any:
+    """Weighted mean over axes; with `returned` also the sum of the weights. Both may have gradients.
+
+    `weights` has the shape of x, or the extents of `axis`. ZeroDivisionError where weights sum to 0.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.average(lnb.tensor([1.0, 2.0, 4.0]), weights=[1, 1, 2])
+    tensor(2.75)
+    """
+    x = as_tensor("average", x)
+    axes = shapes.normalize_axes("average", axis, x.ndim)
+    if weights is None:
+        found = mean(x, axis, keepdims=keepdims)
+        scale = full_like(found, extent(x, axes))
+    else:
+        weights = _weights_along(x, as_tensor("average", weights), axis, axes)
+        keys = (x.dtype, weights.dtype) + ((dtypes.FLOAT64,) if x.dtype.kind in "biu" else ())
+        wanted = dtypes.promote(keys)
+        weights = astype(broadcast_to(weights, x.shape), wanted, copy=False)
+        scale = sum(weights, axes, keepdims=keepdims)
+        if bool(any(scale == 0).item()):
+            raise ZeroDivisionError("average: the weights sum to 0. Give weights that do not.")
+        found = sum(astype(x, wanted, copy=False) * weights, axes, keepdims=keepdims) / scale
+    return (found, scale) if returned else found
+
+
+def full_like(x: Tensor, value: float) -> Tensor:
+    """A tensor like x of one value."""
+    return fresh(backend.of(x.raw).full(x.shape, value, x.dtype))
+
+
+def _weights_along(x: Tensor, weights: Tensor, axis: Axis, axes: shapes.Shape) -> Tensor:
+    """Weights that broadcast to x."""
+    if weights.shape == x.shape:
+        return weights
+    if axis is None:
+        raise ShapeError(f"average: weights of shape {weights.shape} for {x.shape}. Give axis, or as many weights.")
+    if weights.shape != tuple([x.shape[a] for a in axes]):
+        raise ShapeError(f"average: weights of shape {weights.shape} do not fit axis {axis} of {x.shape}. "
+                         "Give one weight for each place along it.")
+    order = sorted(range(len(axes)), key=axes.__getitem__)
+    return weights.permute_dims(order).reshape(tuple([size if a in axes else 1 for a, size in enumerate(x.shape)]))
