@@ -20,6 +20,7 @@ dtype_of from_numpy to_numpy empty full iota cast copy assign map reduce arg_red
 softmax_grad log_softmax_grad cross_entropy cross_entropy_grad reshape permute broadcast_to slice as_strided
 reinterpret concatenate pad repeat
 gather scatter scatter_add compress nonzero matmul conv conv_input_grad conv_weight_grad synchronize
+scan extreme_scan recurrence sort argsort partition topk searchsorted unique isin
 """.split()
 
 

@@ -18,9 +18,10 @@ def test_each_entry_is_there_or_has_a_reason(device):
 
 
 @pytest.mark.cuda_simulator
-def test_each_entry_is_there_on_cuda():
+def test_each_entry_is_there_or_has_a_reason_on_cuda():
     table = backend.table("cuda")
-    assert [entry for entry in backend.ENTRIES if not hasattr(table.module, entry)] == []
+    missing = [entry for entry in backend.ENTRIES if not hasattr(table.module, entry)]
+    assert set(missing) == set(table.module.UNSUPPORTED)
 
 
 def test_missing_entry_says_why_and_what_to_do():

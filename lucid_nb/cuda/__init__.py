@@ -37,7 +37,9 @@ __all__ = [
 DEVICE = "cuda"
 ALIASES = True
 RAW_TYPES = (DeviceArray,)
-UNSUPPORTED: dict[str, str] = {}
+UNSUPPORTED: dict[str, str] = dict.fromkeys(
+    "scan extreme_scan recurrence sort argsort partition topk searchsorted unique isin".split(),
+    "It has no kernel here yet: ops go through the host.")
 
 
 def NATIVE() -> frozenset[str]:

@@ -14,7 +14,10 @@ from .gemm import matmul  # noqa: F401
 from .index import compress, concatenate, gather, nonzero, pad, scatter, scatter_add  # noqa: F401
 from .moments import moments  # noqa: F401
 from .reduce import arg_reduce, logsumexp, reduce  # noqa: F401
+from .scan import extreme_scan, recurrence, scan  # noqa: F401
+from .sets import isin, unique  # noqa: F401
 from .softmax import cross_entropy, cross_entropy_grad, log_softmax, log_softmax_grad, softmax, softmax_grad  # noqa: F401
+from .sort import argsort, partition, searchsorted, sort, topk  # noqa: F401
 
 DEVICE, ALIASES, RAW_TYPES = "cpu", True, (np.ndarray,)
 UNSUPPORTED: dict[str, str] = {}

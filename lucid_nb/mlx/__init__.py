@@ -14,7 +14,7 @@ import numpy as np
 
 from ..program import Program
 from ..shapes import Shape, Window
-from . import convolution, products, reductions, runtime, types, views, vocabulary
+from . import convolution, ordering, products, reductions, runtime, types, views, vocabulary
 from .runtime import entry
 
 Raw: TypeAlias = mx.array
@@ -23,7 +23,10 @@ Axes = tuple[int, ...]
 DEVICE = "mlx"
 ALIASES = False
 RAW_TYPES: tuple[type, ...] = (mx.array,)
-UNSUPPORTED: dict[str, str] = {"assign": "MLX arrays do not share memory. Use put_slice, which gives a new array."}
+UNSUPPORTED: dict[str, str] = {
+    "assign": "MLX arrays do not share memory. Use put_slice, which gives a new array.",
+    **dict.fromkeys(("searchsorted", "unique", "isin"), "MLX has none: ops go through the host."),
+}
 UNAVAILABLE = "MLX is installed, but cannot compute on this machine. Use device='cpu'."
 
 
@@ -250,6 +253,49 @@ def compress(mask: Raw, raw: Raw) -> Raw:
 def nonzero(mask: Raw) -> tuple[Raw, ...]:
     """Indices of the elements that are not zero; reads the mask."""
     return views.nonzero(mask)
+
+
+# ------------------------------------------------------------------------------------------------- ordering
+@entry
+def scan(kind: str, raw: Raw, axis: int) -> Raw:
+    """Running sum, product or logsumexp along an axis."""
+    return ordering.scan(kind, raw, axis)
+
+
+@entry
+def extreme_scan(kind: str, raw: Raw, axis: int) -> tuple[Raw, Raw]:
+    """The running max or min along an axis, and its latest place."""
+    return ordering.extreme_scan(kind, raw, axis)
+
+
+@entry
+def recurrence(factor: Raw, raw: Raw, axis: int) -> Raw:
+    """y[i] = x[i] + factor[i] * y[i - 1] along an axis."""
+    return ordering.recurrence(factor, raw, axis)
+
+
+@entry
+def sort(raw: Raw, axis: int, descending: bool) -> Raw:
+    """The elements along an axis in order."""
+    return ordering.sort(raw, axis, descending)
+
+
+@entry
+def argsort(raw: Raw, axis: int, descending: bool) -> Raw:
+    """The places that put the elements along an axis in order."""
+    return ordering.argsort(raw, axis, descending)
+
+
+@entry
+def partition(raw: Raw, kth: Axes, axis: int) -> Raw:
+    """All elements along an axis in order, so also those at places kth."""
+    return ordering.sort(raw, axis, False)
+
+
+@entry
+def topk(raw: Raw, count: int, axis: int, largest: bool) -> tuple[Raw, Raw]:
+    """The first elements along an axis of its order, and their places."""
+    return ordering.topk(raw, count, axis, largest)
 
 
 # ------------------------------------------------------------------------------------------------- products

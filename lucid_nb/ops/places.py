@@ -1,0 +1,72 @@
+"""Elements by their places along an axis: how the results of sorting and of running extremes find their gradients."""
+
+from typing import Any
+
+import numpy as np
+
+from ..apply import apply, operands
+from ..array import Tensor
+from ..backend import Table
+from ..op import Info, Primitive, registry
+from ..shapes import Shape, product
+from ..tape import is_recording
+from .movement import as_tensor, to
+
+
+def _positions(table: Table, shape: Shape, places: Any, axis: int) -> Any:
+    """Where places along an axis lie in the flat array of a shape."""
+    stride = product(shape[axis + 1:])
+    lines = np.arange(product(shape[:axis])).reshape((*shape[:axis], *(1,) * (len(shape) - axis)))
+    starts = lines * (shape[axis] * stride) + np.arange(stride).reshape(shape[axis + 1:])
+    if starts.size == 1:
+        return places
+    steps = places if stride == 1 else registry["multiply"].run((places, stride))
+    return registry["add"].run((steps, table.from_numpy(starts)))
+
+
+def _take_along(table: Table, x: Any, places: Any, axis: int) -> Any:
+    shape = tuple(x.shape)
+    return table.gather(table.reshape(x, (product(shape),)), _positions(table, shape, places, axis))
+
+
+def _add_along(table: Table, x: Any, places: Any, values: Any, axis: int) -> Any:
+    shape, count = tuple(x.shape), product(tuple(places.shape))
+    positions = table.reshape(_positions(table, shape, places, axis), (count,))
+    flat = table.scatter_add(table.reshape(x, (product(shape),)), positions, table.reshape(values, (count,)))
+    return table.reshape(flat, shape)
+
+
+def _spread(ops: Any, info: Info, g: Any, places: Any, axis: int) -> Any:
+    """What belongs to elements by place, at their places among zeros."""
+    return ops.add_along(ops.zeros(info.shape(0), g), places, g, axis=axis)
+
+
+_take = Primitive("take_along", _take_along,
+                  lambda ops, info, g, places, axis: (_spread(ops, info, g, places, axis), None), keeps=(1,))
+_add = Primitive("add_along", _add_along,
+                 lambda ops, info, g, places, axis: (g, None, ops.take_along(g, places, axis=axis)), keeps=(1,))
+_routed = Primitive("routed", lambda table, x, values, places, axis: values,
+                    lambda ops, info, g, places, axis: (_spread(ops, info, g, places, axis), None, None), keeps=(2,))
+
+
+def take_places(x: Tensor, places: Tensor, axis: int) -> Tensor:
+    """Elements of x by their places along an axis; `places` has x's shape but for the axis."""
+    return apply(_take, (x, places), {"axis": axis})
+
+
+def routed(x: Tensor, values: Tensor, places: Tensor, axis: int) -> Tensor:
+    """`values`, which are known to be `take_places(x, places, axis)`, with its gradient."""
+    return apply(_routed, (x, values, places), {"axis": axis}) if wants_gradient(x) else values
+
+
+def wants_gradient(x: Tensor) -> bool:
+    """Will somebody ask for the gradient of what is computed of x?"""
+    return x.node is not None and is_recording()
+
+
+def pair(name: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+    """Two operands as tensors on one device; a number that is alone is as in an array of its own."""
+    found = operands(name, (x1, x2))
+    device = next(x.device for x in found if isinstance(x, Tensor))
+    first, second = [x if isinstance(x, Tensor) else to(as_tensor(name, x), device) for x in found]
+    return first, second
