@@ -12,7 +12,7 @@ import ctypes
 import datetime
 import platform
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import gmpy2
@@ -27,21 +27,27 @@ from lucid_nb.kernels import compiler, intrinsics, math, store
 RESULTS = Path(__file__).parent / "results" / "ulp.md"
 BITS = {"float32": 24, "float64": 53}
 SEED = 20240229
-NOTES = ("No absolute bound is needed anywhere: every function is measured relatively, next to its zeros too. sin and "
-         "cos are the vector path, sin_any and cos_any the one that holds for every finite number.")
+NOTES = ("Every function is measured relatively, next to its zeros too, but logaddexp and logaddexp2: in units of the "
+         "larger of their two terms, max(a, b) and log(1 + exp(-|a - b|)), which cancel near a zero. sin, cos and tan are "
+         "the vector path, sin_any, cos_any and tan_any the one that holds for every finite number.")
 gmpy2.get_context().precision = 130
+LOG_TWO = gmpy2.log(mpfr(2))
 ROOT_TWO, ROOT_TAU = gmpy2.sqrt(mpfr(2)), gmpy2.sqrt(2 * gmpy2.const_pi())
 
 
 @dataclass(frozen=True)
 class Case:
-    """One function: its exact values, its domain, where it does something (by dtype), and points to surround."""
+    """One function: its exact values, its domain, where it does something (by dtype), and points to surround.
+
+    A function of two numbers brings its points; `unit` gives the number whose last place counts, if not the result.
+    """
 
     exact: Callable
-    span: dict[str, tuple[float, float]]
+    span: dict[str, tuple[float, float]] = field(default_factory=dict)
     points: tuple[float, ...] = (0.0,)
     domain: tuple[float, float] = (-np.inf, np.inf)
-    large: str = ""
+    pairs: Callable | None = None
+    unit: Callable | None = None
 
 
 def both(low: float, high: float) -> dict[str, tuple[float, float]]:
@@ -54,9 +60,68 @@ def softplus(x):
     return x if x > 10000 else gmpy2.log1p(gmpy2.exp(x))
 
 
+def logaddexp(a, b):
+    """log(exp(a) + exp(b))."""
+    return max(a, b) + gmpy2.log1p(gmpy2.exp(-abs(a - b)))
+
+
+def logaddexp2(a, b):
+    """log2(2**a + 2**b)."""
+    return max(a, b) + gmpy2.log1p(gmpy2.exp2(-abs(a - b))) / LOG_TWO
+
+
+def sinpi(x):
+    """sin(pi x), from x modulo 2, which is exact."""
+    turn = gmpy2.fmod(x, 2)
+    return mpfr(0) if turn == gmpy2.rint(turn) else gmpy2.sin(turn * gmpy2.const_pi())
+
+
+def sinc(x):
+    """sin(pi x) / (pi x)."""
+    return mpfr(1) if x == 0 else sinpi(x) / (x * gmpy2.const_pi())
+
+
 def normal_cdf(x):
     """The distribution function of the normal distribution."""
     return gmpy2.erfc(-x / ROOT_TWO) / 2
+
+
+def from_bits(words: np.ndarray, dtype: str) -> np.ndarray:
+    """Floats whose ordered bit patterns are `words` (signed; -1 is the negative number next to zero)."""
+    integer = np.int32 if dtype == "float32" else np.int64
+    magnitude = np.abs(words).astype(integer).view(dtype)
+    return np.where(words < 0, -magnitude, magnitude)
+
+
+def to_bits(x: float, dtype: str) -> int:
+    """Inverse of `from_bits`."""
+    value = np.array(abs(x), dtype)
+    word = int(value.view(np.int32 if dtype == "float32" else np.int64))
+    return -word if x < 0 else word
+
+
+def power_points(dtype: str, count: int, random: np.random.Generator) -> list[np.ndarray]:
+    """Pairs whose power is neither 0 nor infinite more often than not: bases over all exponents and near 1."""
+    anywhere = from_bits(random.integers(1, to_bits(float(np.finfo(dtype).max), dtype), count // 2), dtype)
+    base = np.concatenate([anywhere, np.exp(random.normal(0, 0.3, count - count // 2) ** 3).astype(dtype)])
+    reach = 150.0 if dtype == "float32" else 1080.0
+    exponent = random.uniform(-reach, reach, count) / np.maximum(np.abs(np.log2(base.astype(float))), 1e-30)
+    return [base, np.clip(exponent, -1e30, 1e30).astype(dtype)]
+
+
+def plane(dtype: str, count: int, random: np.random.Generator) -> list[np.ndarray]:
+    """Pairs over all exponents, and as many of like size."""
+    largest = to_bits(float(np.finfo(dtype).max), dtype)
+    x, y = from_bits(random.integers(-largest, largest, (2, count), endpoint=True), dtype)
+    with np.errstate(over="ignore"):
+        near = (x * np.exp(random.normal(0, 3, count))).astype(dtype)
+    return [x, np.where((random.random(count) < 0.5) & np.isfinite(near), near, y)]
+
+
+def summands(dtype: str, count: int, random: np.random.Generator) -> list[np.ndarray]:
+    """Pairs at all distances where both exponentials count, of every sign and size."""
+    a = random.uniform(-30, 30, count) * 10.0 ** random.uniform(-8, 1, count)
+    return [a.astype(dtype), (a + random.normal(0, 1, count) * 10.0 ** random.uniform(-6, 1.5, count)).astype(dtype)]
 
 
 EXP = {"float32": (-104, 89), "float64": (-746, 710)}
@@ -85,21 +150,27 @@ CASES = {
     "normal_cdf": Case(normal_cdf, TAIL, (0.0, -14.17, -13.0, -38.4)),
     "normal_density": Case(lambda x: gmpy2.exp(-x * x / 2) / ROOT_TAU, TAIL, (0.0, 13.0, 38.0)),
     "gelu": Case(lambda x: x * normal_cdf(x), TAIL, (0.0, -14.17, -13.0, -38.4)),
+    "exp2": Case(gmpy2.exp2, {"float32": (-150, 128), "float64": (-1075, 1024)}, (0.0, 0.5, -0.5, -126, -149, 1023.9)),
+    "log2": Case(gmpy2.log2, both(0, 8), LOG_POINTS, (0.0, np.inf)),
+    "log10": Case(gmpy2.log10, both(0, 8), (*LOG_POINTS, 10.0, 100.0), (0.0, np.inf)),
+    "tan": Case(gmpy2.tan, both(-100, 100), TURNS, (-1e6, 1e6)),
+    "tan_any": Case(gmpy2.tan, both(-1e7, 1e7), TURNS),
+    "arcsin": Case(gmpy2.asin, both(-1, 1), (0.0, 0.5, 1.0), (-1.0, 1.0)),
+    "arccos": Case(gmpy2.acos, both(-1, 1), (0.0, 0.5, -0.5, 1.0, -1.0), (-1.0, 1.0)),
+    "arctan": Case(gmpy2.atan, both(-4, 4), (0.0, 1.0)),
+    "sinh": Case(gmpy2.sinh, {"float32": (-90, 90), "float64": (-711, 711)}, (0.0, 0.34657359, 1.0397, 89.4, 710.47)),
+    "cosh": Case(gmpy2.cosh, {"float32": (-90, 90), "float64": (-711, 711)}, (0.0, 0.34657359, 1.0397, 89.4, 710.47)),
+    "arcsinh": Case(gmpy2.asinh, both(-4, 4), (0.0, 0.5, 8192.0, 268435456.0)),
+    "arccosh": Case(gmpy2.acosh, both(1, 8), (1.0, 2.0, 8192.0, 268435456.0), (1.0, np.inf)),
+    "arctanh": Case(gmpy2.atanh, both(-1, 1), (0.0, 0.1715728, 0.5, 1.0), (-1.0, 1.0)),
+    "cbrt": Case(gmpy2.cbrt, both(-8, 8), (1.0, 8.0, 27.0)),
+    "sinc": Case(sinc, both(-8, 8), (0.0, 0.25, 0.5, 1.0, 2.0)),
+    "power": Case(lambda a, b: a ** b, pairs=power_points),
+    "hypot": Case(gmpy2.hypot, pairs=plane),
+    "arctan2": Case(gmpy2.atan2, pairs=plane),
+    "logaddexp": Case(logaddexp, pairs=summands, unit=lambda a, b: max(abs(max(a, b)), logaddexp(0, -abs(a - b)))),
+    "logaddexp2": Case(logaddexp2, pairs=summands, unit=lambda a, b: max(abs(max(a, b)), logaddexp2(0, -abs(a - b)))),
 }
-
-
-def from_bits(words: np.ndarray, dtype: str) -> np.ndarray:
-    """Floats whose ordered bit patterns are `words` (signed; -1 is the negative number next to zero)."""
-    integer = np.int32 if dtype == "float32" else np.int64
-    magnitude = np.abs(words).astype(integer).view(dtype)
-    return np.where(words < 0, -magnitude, magnitude)
-
-
-def to_bits(x: float, dtype: str) -> int:
-    """Inverse of `from_bits`."""
-    value = np.array(abs(x), dtype)
-    word = int(value.view(np.int32 if dtype == "float32" else np.int64))
-    return -word if x < 0 else word
 
 
 def sample(case: Case, dtype: str, count: int, random: np.random.Generator) -> np.ndarray:
@@ -119,15 +190,16 @@ def sample(case: Case, dtype: str, count: int, random: np.random.Generator) -> n
     return points if extra <= 0 else np.concatenate([points, from_bits(random.integers(low, high, extra), dtype)])
 
 
-def error(computed: float, exact: mpfr, dtype: str, largest: mpfr) -> float:
-    """The error of one result in ulp."""
+def error(computed: float, exact: mpfr, dtype: str, largest: mpfr, unit: mpfr) -> float:
+    """The error of one result in ulp of the result, or of `unit` where that is larger."""
     if gmpy2.is_nan(exact) or computed != computed:
         return 0.0 if gmpy2.is_nan(exact) and computed != computed else np.inf
     if abs(exact) >= largest or abs(computed) == np.inf:
         rounds_to_infinity = abs(exact) >= largest
         return 0.0 if rounds_to_infinity and computed == (np.inf if exact > 0 else -np.inf) else np.inf
     smallest = -148 if dtype == "float32" else -1073
-    exponent = gmpy2.get_exp(exact) if exact != 0 and not gmpy2.is_infinite(exact) else smallest
+    size = max(abs(exact), abs(unit))
+    exponent = gmpy2.get_exp(size) if size != 0 and not gmpy2.is_infinite(size) else smallest
     return float(abs(computed - exact) * gmpy2.exp2(-max(exponent - BITS[dtype], smallest - 1)))
 
 
@@ -147,22 +219,14 @@ def apply(name: str, arrays: list[np.ndarray]) -> np.ndarray:
     return result
 
 
-def measure(name: str, dtype: str, arrays: list[np.ndarray], exact: Callable) -> np.ndarray:
+def measure(name: str, dtype: str, arrays: list[np.ndarray], case: Case) -> np.ndarray:
     """Errors of `<name>_<dtype>` at points."""
     results = apply(f"{name}_{dtype}", arrays)
     precision = BITS[dtype]
     largest = (mpfr(2) - gmpy2.exp2(-precision)) * gmpy2.exp2(127 if dtype == "float32" else 1023)
     values = zip(results.tolist(), *(a.tolist() for a in arrays))
-    return np.array([error(y, exact(*map(mpfr, x)), dtype, largest) for y, *x in values])
-
-
-def power_points(dtype: str, count: int, random: np.random.Generator) -> list[np.ndarray]:
-    """Pairs whose power is neither 0 nor infinite more often than not: bases over all exponents and near 1."""
-    anywhere = from_bits(random.integers(1, to_bits(float(np.finfo(dtype).max), dtype), count // 2), dtype)
-    base = np.concatenate([anywhere, np.exp(random.normal(0, 0.3, count - count // 2) ** 3).astype(dtype)])
-    reach = 150.0 if dtype == "float32" else 1080.0
-    exponent = random.uniform(-reach, reach, count) / np.maximum(np.abs(np.log2(base.astype(float))), 1e-30)
-    return [base, np.clip(exponent, -1e30, 1e30).astype(dtype)]
+    unit = case.unit or (lambda *x: mpfr(0))
+    return np.array([error(y, case.exact(*map(mpfr, x)), dtype, largest, unit(*map(mpfr, x))) for y, *x in values])
 
 
 def rows(names: list[str], count: int) -> Iterator[tuple[str, ...]]:
@@ -170,12 +234,12 @@ def rows(names: list[str], count: int) -> Iterator[tuple[str, ...]]:
     for name in names:
         for dtype in BITS:
             random = np.random.default_rng(SEED)
-            case = CASES.get(name)
-            arrays = power_points(dtype, count, random) if case is None else [sample(case, dtype, count, random)]
-            errors = measure(name, dtype, arrays, case.exact if case else lambda a, b: a ** b)
+            case = CASES[name]
+            arrays = case.pairs(dtype, count, random) if case.pairs else [sample(case, dtype, count, random)]
+            errors = measure(name, dtype, arrays, case)
             worst = int(np.argmax(errors))
             where = ", ".join(repr(float(a[worst])) for a in arrays)
-            domain = f"[{case.domain[0]:g}, {case.domain[1]:g}]" if case else "a > 0"
+            domain = f"[{case.domain[0]:g}, {case.domain[1]:g}]" if not case.pairs else case.pairs.__name__
             most = f"{np.quantile(errors, 0.999):.3f}"
             yield name, dtype, str(len(errors)), domain, f"{errors[worst]:.3f}", where, most
 
@@ -195,9 +259,9 @@ def main() -> None:
     """Measure, print, and write the report when everything was measured."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--points", type=int, default=1_000_000)
-    parser.add_argument("--functions", default="", help="some of: " + ",".join((*CASES, "power")))
+    parser.add_argument("--functions", default="", help="some of: " + ",".join(CASES))
     options = parser.parse_args()
-    names = options.functions.split(",") if options.functions else [*CASES, "power"]
+    names = options.functions.split(",") if options.functions else [*CASES]
     lines = []
     for line in rows(names, options.points):
         lines.append(line)

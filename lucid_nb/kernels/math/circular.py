@@ -1,4 +1,4 @@
-"""sin and cos: `<entry>_<dtype>` is the vector path, `<entry>_any_<dtype>` holds for every finite number.
+"""sin, cos and tan: `<entry>_<dtype>` is the vector path, `<entry>_any_<dtype>` holds for every finite number.
 
 A kernel works through blocks: where some |argument| of a block is above NEEDS_SLOW_PATH[entry] it takes `<entry>_any_`
 for that whole block, else `<entry>_`. Below the limit the two agree in every bit, so that no result depends on its
@@ -10,9 +10,9 @@ Beyond: Payne and Hanek's, with as many bits of 2 / pi as the exponent asks for.
 """
 import math
 
-from ..intrinsics import bits, fabs, float32_from, float64_from, word_table
+from ..intrinsics import bits, fabs, float32_from, float64_from, multiply_add, word_table
 from . import NEEDS_SLOW_PATH
-from .common import constants, exact, f4, f8, i4, i8, quick_two_sum, scalar, two_product, u8
+from .common import constants, exact, f4, f8, i4, i8, quick_two_sum, quotient_parts, scalar, two_product, u8
 
 LIMIT = NEEDS_SLOW_PATH["sin"]
 ROUND8 = 6755399441055744.0
@@ -31,7 +31,7 @@ def _quarter_turns_float32(x):
     """n and r, |r| <= pi / 4, with x = n pi / 2 + r, in double."""
     shifted = x * (2 / math.pi) + ROUND8
     whole = shifted - ROUND8
-    return i4(bits(shifted)), f4((x - whole * HALF_PI[0]) - whole * HALF_PI_REST)
+    return i4(bits(shifted)), (x - whole * HALF_PI[0]) - whole * HALF_PI_REST
 
 
 @scalar
@@ -72,13 +72,13 @@ def turned_sine_float64(n, r, rest):
 @scalar
 def sin_float32(x):
     n, r = _quarter_turns_float32(f8(x))
-    return x if fabs(x) < f4(2.4414062e-4) else turned_sine_float32(n, r)
+    return x if fabs(x) < f4(2.4414062e-4) else turned_sine_float32(n, f4(r))
 
 
 @scalar
 def cos_float32(x):
     n, r = _quarter_turns_float32(f8(x))
-    return turned_sine_float32(i4(n + i4(1)), r)
+    return turned_sine_float32(i4(n + i4(1)), f4(r))
 
 
 @scalar
@@ -91,6 +91,74 @@ def sin_float64(x):
 def cos_float64(x):
     n, r, rest = _quarter_turns_float64(x)
     return turned_sine_float64(n + i8(1), r, rest)
+
+
+@exact
+def turned_parts_float32(n, r, rest):
+    """The sine and the cosine of n pi / 2 + r + rest, each as a sum of two."""
+    z = r * r
+    s, s_rest = quick_two_sum(r, multiply_add(multiply_add(multiply_add(S4[0], z, S4[1]), z, S4[2]), z * r, rest))
+    fourth = multiply_add(multiply_add(C4[0], z, C4[1]), z, C4[2])
+    c, c_rest = quick_two_sum(f4(1), multiply_add(fourth, z * z, multiply_add(f4(-0.5), z, -(r * rest))))
+    return _turned_float32(n, s, s_rest, c, c_rest)
+
+
+@scalar
+def _turned_float32(n, s, s_rest, c, c_rest):
+    odd = (n & i4(1)) != i4(0)
+    sine_sign, cosine_sign = (n & i4(2)) << i4(30), ((n + i4(1)) & i4(2)) << i4(30)
+    first, first_rest, second, second_rest = (c, c_rest, s, s_rest) if odd else (s, s_rest, c, c_rest)
+    return (float32_from(i4(bits(first) ^ sine_sign)), float32_from(i4(bits(first_rest) ^ sine_sign)),
+            float32_from(i4(bits(second) ^ cosine_sign)), float32_from(i4(bits(second_rest) ^ cosine_sign)))
+
+
+@exact
+def turned_parts_float64(n, r, rest):
+    z = r * r
+    cube = z * r
+    p = multiply_add(multiply_add(multiply_add(S8[0], z, S8[1]), z, S8[2]), z, S8[3])
+    p = multiply_add(multiply_add(p, z, S8[4]), z, S8[5])
+    s, s_rest = quick_two_sum(r, multiply_add(p, cube, multiply_add(-0.5 * z, rest, rest)))
+    q = multiply_add(multiply_add(multiply_add(C8[0], z, C8[1]), z, C8[2]), z, C8[3])
+    q = multiply_add(multiply_add(q, z, C8[4]), z, C8[5])
+    c, c_rest = quick_two_sum(1.0, -0.5 * z)
+    c, c_more = quick_two_sum(c, multiply_add(q, z * z, -(r * rest)))
+    return _turned_float64(n, s, s_rest, c, c_rest + c_more + multiply_add(-0.5 * r, r, 0.5 * z))
+
+
+@scalar
+def _turned_float64(n, s, s_rest, c, c_rest):
+    odd = (n & i8(1)) != i8(0)
+    sine_sign, cosine_sign = (n & i8(2)) << i8(62), ((n + i8(1)) & i8(2)) << i8(62)
+    first, first_rest, second, second_rest = (c, c_rest, s, s_rest) if odd else (s, s_rest, c, c_rest)
+    return (float64_from(bits(first) ^ sine_sign), float64_from(bits(first_rest) ^ sine_sign),
+            float64_from(bits(second) ^ cosine_sign), float64_from(bits(second_rest) ^ cosine_sign))
+
+
+@exact
+def _turned_tangent_float32(n, r, rest):
+    s, s_rest, c, c_rest = turned_parts_float32(n, r, rest)
+    v, v_rest = quotient_parts(s, s_rest, c, c_rest, f4(1) / c)
+    return v + v_rest
+
+
+@exact
+def _turned_tangent_float64(n, r, rest):
+    s, s_rest, c, c_rest = turned_parts_float64(n, r, rest)
+    v, v_rest = quotient_parts(s, s_rest, c, c_rest, 1.0 / c)
+    return v + v_rest
+
+
+@scalar
+def tan_float32(x):
+    n, r = _quarter_turns_float32(f8(x))
+    return x if fabs(x) < f4(2.4414062e-4) else _turned_tangent_float32(n, f4(r), f4(r - f8(f4(r))))
+
+
+@scalar
+def tan_float64(x):
+    n, r, rest = _quarter_turns_float64(x)
+    return x if fabs(x) < 7.450580596923828e-9 else _turned_tangent_float64(n, r, rest)
 
 
 # 64 zero bits, then the first 1216 bits of 2 / pi.
@@ -179,3 +247,19 @@ def sin_any_float32(x):
 @exact
 def cos_any_float32(x):
     return f4(_any_turned_sine(f8(x), i8(1))) if fabs(x) > f4(LIMIT) else cos_float32(x)
+
+
+@exact
+def _any_tangent(x):
+    n, r, rest = _many_quarter_turns(x)
+    return _turned_tangent_float64(n, r, rest) if fabs(x) < math.inf else math.nan
+
+
+@exact
+def tan_any_float64(x):
+    return _any_tangent(x) if fabs(x) > LIMIT else tan_float64(x)
+
+
+@exact
+def tan_any_float32(x):
+    return f4(_any_tangent(f8(x))) if fabs(x) > f4(LIMIT) else tan_float32(x)

@@ -1,4 +1,4 @@
-"""exp, expm1 and the functions made of one exponential: tanh, sigmoid, softplus, their slopes, the normal density.
+"""exp, exp2, expm1 and what is made of one exponential: tanh, sigmoid, softplus, slopes, the normal density.
 
 x = n ln 2 + r with |r| <= ln 2 / 2. Adding 1.5 * 2**23 (2**52 in double) rounds to an integer that then lies in the low
 bits; with the bias of the exponent field added too, one shift makes 2**n of it. Polynomials: minimax, by Remez in 50
@@ -27,6 +27,10 @@ E4 = constants(f4, "1.99076379953002347e-4 1.39486406371532691e-3 8.333285931483
 E8 = constants(float, "2.09269410906155367e-9 2.5112288432386107e-8 2.75572333652433819e-7 2.75572340992922133e-6 "
                       "2.48015873737389069e-5 1.98412698971945492e-4 1.38888888888584382e-3 8.33333333331668472e-3 "
                       "4.16666666666667245e-2 0.166666666666666839 0.5")
+T4 = constants(f4, "1.54763045e-4 1.34002696e-3 9.61800385e-3 5.55032779e-2 0.240226513 0.693147206")
+T8 = constants(float, "4.4573890917050071e-10 7.0738601117340235e-9 1.0178046446849343e-7 1.3215434817410578e-6 "
+                      "1.5252733867585204e-5 1.5403530458078184e-4 1.3333558146378973e-3 9.6181291075933339e-3 "
+                      "5.5504108664821742e-2 0.24022650695910133 0.69314718055994531")
 ROUND4, ROUND8 = f4(12582912.0), 6755399441055744.0
 ONE4, ONE8 = f4(ROUND4 + f4(127)), ROUND8 + 1023          # the low bits of the sum are n plus the bias
 TWICE4, TWICE8 = f4(ROUND4 + f4(254)), ROUND8 + 2046      # ... plus the bias of both halves of n
@@ -100,6 +104,36 @@ def exp_float64(x):
 
 
 @scalar
+def _reduced2_float32(x):
+    """The word that holds n, r and (2**r - 1) / r; here r is exact."""
+    shifted = x + TWICE4
+    r = x - (shifted - TWICE4)
+    return i4(bits(shifted)), r, ((((T4[0] * r + T4[1]) * r + T4[2]) * r + T4[3]) * r + T4[4]) * r + T4[5]
+
+
+@scalar
+def _reduced2_float64(x):
+    shifted = x + TWICE8
+    r = x - (shifted - TWICE8)
+    p = ((((T8[0] * r + T8[1]) * r + T8[2]) * r + T8[3]) * r + T8[4]) * r + T8[5]
+    return bits(shifted), r, ((((p * r + T8[6]) * r + T8[7]) * r + T8[8]) * r + T8[9]) * r + T8[10]
+
+
+@scalar
+def exp2_float32(x):
+    x = f4(129.0) if x > f4(129.0) else x
+    word, r, p = _reduced2_float32(f4(-151.0) if x < f4(-151.0) else x)
+    return scaled_float32(p * r + f4(1), word)
+
+
+@scalar
+def exp2_float64(x):
+    x = 1025.0 if x > 1025.0 else x
+    word, r, p = _reduced2_float64(-1076.0 if x < -1076.0 else x)
+    return scaled_float64(p * r + 1.0, word)
+
+
+@scalar
 def square_parts_float32(x):
     """x * x as a sum of two."""
     high = float32_from(i4(bits(x) & i4(-4096)))
@@ -129,6 +163,43 @@ def expm1_parts_float64(high, low, rounding):
     near, small = high - whole * LN2_HIGH8, low - whole * LN2_LOW8
     r = near + small
     return r + ((r * r) * _quadratic_rest_float64(r) + ((near - r) + small)), bits(shifted)
+
+
+@scalar
+def exp_parts_float32(x, rest):
+    """exp(x + rest), x <= 0, as a sum of two."""
+    p, word = expm1_parts_float32(f4(-104.0) if x < f4(-104.0) else x, rest, TWICE4)
+    return _scaled_parts_float32(p, word)
+
+
+@scalar
+def exp_parts_float64(x, rest):
+    p, word = expm1_parts_float64(-746.0 if x < -746.0 else x, rest, TWICE8)
+    return _scaled_parts_float64(p, word)
+
+
+@scalar
+def exp2_parts_float32(x, rest):
+    word, r, p = _reduced2_float32(f4(-151.0) if x < f4(-151.0) else x)
+    return _scaled_parts_float32(p * r + rest * T4[5], word)
+
+
+@scalar
+def exp2_parts_float64(x, rest):
+    word, r, p = _reduced2_float64(-1076.0 if x < -1076.0 else x)
+    return _scaled_parts_float64(p * r + rest * T8[10], word)
+
+
+@scalar
+def _scaled_parts_float32(p, word):
+    near, rest = quick_two_sum(f4(1), p)
+    return scaled_float32(near, word), scaled_float32(rest, word)
+
+
+@scalar
+def _scaled_parts_float64(p, word):
+    near, rest = quick_two_sum(1.0, p)
+    return scaled_float64(near, word), scaled_float64(rest, word)
 
 
 @scalar

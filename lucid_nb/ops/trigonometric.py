@@ -1,0 +1,84 @@
+"""Circular functions and their inverses."""
+
+import math
+
+from ..expr import Expr, Vocabulary, entry, m, product, quotient
+from ..register import binary, unary
+from .transcendental import Pair, Single, unit
+
+
+@entry(cost=20)
+def tan_(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, 1 + y * y),)
+@entry(cost=20)
+def arcsin_(g: Expr, y: Expr, x: Expr) -> Single: return (quotient(g, m.sqrt((1 - x) * (1 + x))),)
+@entry(cost=20)
+def arccos_(g: Expr, y: Expr, x: Expr) -> Single: return (-quotient(g, m.sqrt((1 - x) * (1 + x))),)
+@entry(cost=24)
+def arctan_(g: Expr, y: Expr, x: Expr) -> Single: return (quotient(g, 1 + x * x),)
+
+
+@entry(cost=30)
+def arctan2_(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair:
+    """x / (x**2 + y**2) and -y / (x**2 + y**2), as quotients of the length, whose square may leave the range."""
+    size = m.hypot(a, b)
+    return product(g, unit(unit(b, size), size)), product(g, -unit(unit(a, size), size))
+
+
+def tan_turned(m: Vocabulary, z: Expr) -> Expr:
+    """-i tan(i z): the hyperbolic tangent of complex numbers, for which the slope of the real one has no meaning."""
+    turned = m.tan(m.complex(-m.imag(z), m.real(z)))
+    return m.complex(m.imag(turned), -m.real(turned))
+
+
+@unary(kind="float", complexes=True, oracle="numpy.sin", samples=((-9, 9),), ulp=2)
+def sin(m: Vocabulary, x: Expr) -> Expr:
+    """Sine of x in radians, right to the last places for every finite x."""
+    return m.sin(x)
+
+
+@unary(kind="float", complexes=True, oracle="numpy.cos", samples=((-9, 9),), ulp=2)
+def cos(m: Vocabulary, x: Expr) -> Expr:
+    """Cosine of x in radians, right to the last places for every finite x."""
+    return m.cos(x)
+
+
+@unary(kind="float", complexes=True, oracle="numpy.tan", samples=((-1.2, 1.2),), ulp=2)
+def tan(m: Vocabulary, x: Expr) -> Expr:
+    """Tangent of x in radians, right to the last places for every finite x."""
+    return m.tan(x)
+
+
+@unary(kind="float", complexes=True, oracle="numpy.arcsin", samples=((-0.9, 0.9),), ulp=2, names=("asin",))
+def arcsin(m: Vocabulary, x: Expr) -> Expr:
+    """Angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]. Its derivative at the ends is infinite."""
+    return m.arcsin(x)
+
+
+@unary(kind="float", complexes=True, oracle="numpy.arccos", samples=((-0.9, 0.9),), ulp=2, names=("acos",))
+def arccos(m: Vocabulary, x: Expr) -> Expr:
+    """Angle in [0, pi] whose cosine is x; NaN outside [-1, 1]. Its derivative at the ends is infinite."""
+    return m.arccos(x)
+
+
+@unary(kind="float", complexes=True, oracle="numpy.arctan", samples=((-3, 3),), ulp=2, names=("atan",))
+def arctan(m: Vocabulary, x: Expr) -> Expr:
+    """Angle in [-pi/2, pi/2] whose tangent is x."""
+    return m.arctan(x)
+
+
+@binary(kind="float", oracle="numpy.arctan2", samples=((-3, 3), (0.5, 3)), ulp=2, names=("atan2",))
+def arctan2(m: Vocabulary, x: Expr, y: Expr) -> Expr:
+    """Angle in [-pi, pi] of the point with ordinate x and abscissa y. Its gradient at the origin is 0."""
+    return m.arctan2(x, y)
+
+
+@unary(kind="float", oracle="numpy.degrees", names=("rad2deg",), samples=((-9, 9),))
+def degrees(m: Vocabulary, x: Expr) -> Expr:
+    """An angle in radians, in degrees."""
+    return m.divide(180.0, math.pi) * x
+
+
+@unary(kind="float", oracle="numpy.radians", names=("deg2rad",), samples=((-200, 200),))
+def radians(m: Vocabulary, x: Expr) -> Expr:
+    """An angle in degrees, in radians."""
+    return m.divide(math.pi, 180.0) * x
