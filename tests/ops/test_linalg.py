@@ -110,7 +110,7 @@ def test_operands_that_do_not_fit_are_refused_alike_on_every_device(device):
     assert str(caught.value) == "matmul: inner sizes differ, 3 and 2 (shapes (2, 3) and (2, 3)). Transpose one."
     with pytest.raises(errors.ShapeError, match="matmul: a 0-d operand"):
         lnb.matmul(a, lnb.asarray(np.float32(2), device=device))
-    with pytest.raises(errors.DTypeError, match=r"matmul: 2.0 is a scalar"):
+    with pytest.raises(errors.ShapeError, match=r"matmul: a 0-d operand"):
         lnb.matmul(a, 2.0)
     with pytest.raises(errors.ShapeError, match=r"matmul: shapes .* do not broadcast"):
         lnb.matmul(lnb.ones((2, 3, 4), device=device), lnb.ones((3, 4, 5), device=device))
