@@ -28,8 +28,8 @@ RESULTS = Path(__file__).parent / "results" / "ulp.md"
 BITS = {"float32": 24, "float64": 53}
 SEED = 20240229
 NOTES = ("Every function is measured relatively, next to its zeros too, but logaddexp and logaddexp2: in units of the "
-         "larger of their two terms, max(a, b) and log(1 + exp(-|a - b|)), which cancel near a zero. sin, cos and tan are "
-         "the vector path, sin_any, cos_any and tan_any the one that holds for every finite number.")
+         "larger of their two terms, max(a, b) and log(1 + exp(-|a - b|)), which cancel near a zero. sin, cos and tan "
+         "are the vector path, sin_any, cos_any and tan_any the one that holds for every finite number.")
 gmpy2.get_context().precision = 130
 LOG_TWO = gmpy2.log(mpfr(2))
 ROOT_TWO, ROOT_TAU = gmpy2.sqrt(mpfr(2)), gmpy2.sqrt(2 * gmpy2.const_pi())

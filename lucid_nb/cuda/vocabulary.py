@@ -24,7 +24,7 @@ MATH = dict(exp="exp", expm1="expm1", log="log", log1p="log1p", sqrt="sqrt", sin
             erf="erf", erfc="erfc", power="pow", absolute="fabs", log2="log2", log10="log10", tan="tan", arcsin="asin",
             arccos="acos", arctan="atan", arctan2="atan2", sinh="sinh", cosh="cosh", arcsinh="asinh", arccosh="acosh",
             arctanh="atanh", hypot="hypot")
-LIBDEVICE = ("exp2", "cbrt", "sinpi", "cospi")      # which `math` lacks
+LIBDEVICE = ("exp2", "cbrt")      # which `math` lacks
 NATIVE = NATIVE_EVERYWHERE | {"erfc", "hypot", "cbrt"}
 
 if not SIMULATED:
@@ -36,16 +36,6 @@ def _simulated_float(entry: str, dtype: str) -> Callable:
     if entry in ("erf", "erfc"):
         cast, function = np.dtype(dtype).type, getattr(math, entry)
         return lambda x: cast(function(x))
-    return getattr(np, entry)
-
-
-def _simulated_library(entry: str, dtype: str) -> Callable:
-    """NumPy's function; those of half turns from an exact remainder, exactly 0 at their zeros."""
-    cast, wide = np.dtype(dtype).type, np.float64
-    if entry == "sinpi":
-        return lambda x: cast(np.sin(np.pi * np.fmod(wide(x), 2)) if x % 1 else 0)
-    if entry == "cospi":
-        return lambda x: cast(np.cos(np.pi * np.fmod(wide(x), 2)) if (x + 0.5) % 1 else 0)
     return getattr(np, entry)
 
 
@@ -92,8 +82,7 @@ def _integer_absolute(dtype: str) -> Callable:
 def _float_functions(dtype: str) -> dict[str, Callable]:
     found = exact.of_floats(dtype)
     if SIMULATED:
-        found |= {entry: _simulated_float(entry, dtype) for entry in MATH}
-        found |= {entry: _simulated_library(entry, dtype) for entry in LIBDEVICE}
+        found |= {entry: _simulated_float(entry, dtype) for entry in (*MATH, *LIBDEVICE)}
         return found | dict(frexp_mantissa=_simulated_frexp(0), frexp_exponent=_simulated_frexp(1))
     found |= {entry: getattr(math, name) for entry, name in MATH.items()}
     found |= {entry: getattr(libdevice, entry + ("f" if dtype == "float32" else "")) for entry in LIBDEVICE}

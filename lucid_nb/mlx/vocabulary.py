@@ -94,7 +94,7 @@ CALLS: dict[str, Call] = dict(
     absorbing_product=absorbing_product, absorbing_quotient=absorbing_quotient, frexp_mantissa=frexp_mantissa,
     frexp_exponent=frexp_exponent, exp2=special.exp2, log2=mx.log2, log10=mx.log10, tan=mx.tan, arcsin=mx.arcsin,
     arccos=mx.arccos, arctan=mx.arctan, arctan2=mx.arctan2, sinh=mx.sinh, cosh=mx.cosh, arcsinh=mx.arcsinh,
-    arccosh=mx.arccosh, arctanh=mx.arctanh, sinpi=special.sinpi, cospi=special.cospi) | exact.CALLS
+    arccosh=mx.arccosh, arctanh=mx.arctanh) | exact.CALLS
 """Entry to function; the stable entries (sigmoid, softplus, gelu ...) come as expansions."""
 OF_INTEGERS: dict[str, Call] = dict(sign=mx.sign) | exact.OF_INTEGERS
 OF_BOOLS: dict[str, Call] = dict(sign=mx.sign) | exact.OF_BOOLS
