@@ -13,28 +13,69 @@ from typing import Any
 
 from numpy import (
     bool,
+    bool_,
+    byte,
+    cdouble,
+    clongdouble,
     complex64,
     complex128,
+    complexfloating,
+    csingle,
+    datetime64,
+    double,
+    dtype,
+    e,
+    euler_gamma,
+    flexible,
     float16,
     float32,
     float64,
+    floating,
+    generic,
+    half,
+    index_exp,
+    inexact,
     inf,
     int8,
     int16,
     int32,
     int64,
+    int_,
+    intc,
+    integer,
+    intp,
+    long,
+    longdouble,
+    longlong,
     nan,
     newaxis,
+    number,
+    object_,
     pi,
+    s_,
+    short,
+    signedinteger,
+    single,
+    timedelta64,
+    ubyte,
+    uint,
     uint8,
     uint16,
     uint32,
     uint64,
+    uintc,
+    uintp,
+    ulong,
+    ulonglong,
+    unsignedinteger,
+    ushort,
+    void,
 )
 
 from . import backward, creation, errors, interop, ops
 from .array import Tensor
 from .backend import default_device, device, devices, set_default_device
+from .creation import c_, mgrid, ndarray, ogrid, r_
 from .dtypes import bfloat16, default_dtype, set_default_dtype
 from .errors import (
     AxisError,
@@ -56,7 +97,7 @@ from .tape import set_grad_enabled
 
 __version__ = "0.1.0"
 globals().update(_functions)
-_SUBPACKAGES = {"nn", "optim", "data", "testing", "config", "random", "lib"}
+_SUBPACKAGES = {"nn", "optim", "data", "testing", "config", "random", "lib", "linalg"}
 _THREADS = {"set_num_threads", "get_num_threads"}
 
 

@@ -88,13 +88,16 @@ class Flat:
     __hash__ = None  # type: ignore[assignment]
 
 
+def flat(self: Tensor) -> Any:
+    """All elements in C order: read, written by index, iterated; assigned, the values again and again."""
+    return Flat(self.refresh())
+
+
 def _set_flat(self: Tensor, value: Any) -> None:
-    """`x.flat = value`: every element, the values again and again."""
     Flat(self)[...] = value
 
 
-Tensor.flat = property(lambda self: Flat(self.refresh()), _set_flat,  # type: ignore[attr-defined]
-                       doc="All elements in C order: read, written by index, iterated.")
+Tensor.flat = property(flat, _set_flat, doc=flat.__doc__)  # type: ignore[attr-defined]
 
 
 # ------------------------------------------------------------------------------------------- whole tensors

@@ -107,9 +107,9 @@ def _per_axis(what: str, given: Any, ndim: int) -> Pairs:
     elif array.shape in ((2,), (1, 2)):
         pairs = [tuple(array.reshape(-1))] * ndim
     elif array.shape == (ndim, 1):
-        pairs = [(one, one) for one in array[:, 0]]
+        pairs = [(one, one) for one in array[:, 0].tolist()]          # as NumPy, which makes these weak
     elif array.shape == (ndim, 2):
-        pairs = [tuple(pair) for pair in array]
+        pairs = [tuple(pair) for pair in array.tolist()]
     else:
         raise ShapeError(f"pad: {what} of shape {array.shape} for {ndim} axes. Give one, a pair, or a pair an axis.")
     return tuple(pairs)  # type: ignore[arg-type]
@@ -162,9 +162,9 @@ def _constants(x: Tensor, axis: int, widths: tuple[int, int], values: tuple[Any,
 def _ramps(x: Tensor, axis: int, widths: tuple[int, int], ends: tuple[Any, Any]) -> tuple:
     """Straight lines from the ends to the edges, which are not repeated."""
     edges = _part(x, axis, 0, 1), _part(x, axis, -1, None)
-    before, after = (functions["linspace"](_spread(end, x, axis, 1)[(*(slice(None),) * axis, 0)],
-                                           edge[(*(slice(None),) * axis, 0)], width, endpoint=False, dtype=x.dtype,
-                                           axis=axis) for end, edge, width in zip(ends, edges, widths))
+    before, after = (functions["linspace"](end, edge.moved(Slice((*(slice(None),) * axis, 0, ...))), width,
+                                           endpoint=False, dtype=x.dtype, axis=axis)
+                     for end, edge, width in zip(ends, edges, widths))
     return [before], [_part(after, axis, None, None, -1)]
 
 

@@ -1,0 +1,262 @@
+"""Tensors of data: of numbers and nested lists, of arrays and tensors, of buffers, of functions and iterators."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from .. import backend, dtypes, shapes
+from ..apply import as_array, check_fits
+from ..array import Tensor
+from ..errors import DTypeError, ShapeError
+from ..ops.movement import astype, duplicate, memory_order, reshape, to
+from ..register import public
+
+
+def finish(raw: Any, requires_grad: bool) -> Tensor:
+    """The new tensor, as a leaf where a gradient is wanted; its memory is its own, so also a 0-d one may be written."""
+    found = Tensor(raw)
+    if requires_grad:
+        found.requires_grad = True
+    return found
+
+
+def float_dtype(op: str, dtype: Any, device: str) -> np.dtype:
+    """What a user asks for, or the default of a device."""
+    if dtype is not None:
+        return dtypes.as_dtype(op, dtype)
+    default = dtypes.default_dtype()
+    return dtypes.FLOAT32 if device == "mlx" and default == dtypes.FLOAT64 else default
+
+
+def place_of(device: Any, like: Any) -> str:
+    """The device that is named, or that of NumPy's `like=`, or the default."""
+    return like.device if device is None and isinstance(like, Tensor) else backend.resolve(device)
+
+
+def from_host(op: str, array: np.ndarray, dtype: Any, device: str, requires_grad: bool = False) -> Tensor:
+    """An array that NumPy made, on a device; float64 that nobody asked for becomes the default float."""
+    if dtype is None and array.dtype == dtypes.FLOAT64:
+        dtype = float_dtype(op, None, device)
+    array = array if dtype is None else array.astype(dtypes.as_dtype(op, dtype), copy=False)
+    return finish(backend.table(device).from_numpy(array), requires_grad)
+
+
+@public(names=("to_tensor",), method=False)
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+           keep_grad: bool = False) -> Tensor:
+    """A new tensor of numbers, nested lists, arrays or tensors, which are copied.
+
+    Python floats become the default dtype; everything else keeps its own, unless `dtype` says otherwise. `keep_grad`
+    is `retain_grad()` at once.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.tensor([[1, 2], [3, 4]], dtype=lnb.float32).shape
+    (2, 2)
+    """
+    if isinstance(data, Tensor):
+        found = data.detach().copy()
+        found = found if dtype is None else astype(found, dtype, copy=False)
+        found = found if device is None else to(found, backend.resolve(device))
+    else:
+        found = Tensor(_raw_of("tensor", data, dtype, device, copies=True))
+    found = finish(found.raw, requires_grad)
+    if keep_grad and requires_grad:
+        found.retain_grad()
+    return found
+
+
+def _raw_of(op: str, data: Any, dtype: Any, device: Any, copies: bool) -> Any:
+    """Raw memory of data that is not a tensor."""
+    table = backend.table(backend.resolve(device))
+    is_foreign = isinstance(data, (np.ndarray, np.generic))
+    array = as_array(op, data)
+    dtypes.check_supported(op, array.dtype)
+    wanted = dtypes.as_dtype(op, dtype) if dtype is not None else array.dtype
+    if array.dtype.kind == "c" and wanted.kind not in "cb":
+        raise DTypeError(f"{op}: complex numbers do not go into {wanted}. Give their real parts.")
+    if dtype is None and not is_foreign and array.dtype == dtypes.FLOAT64:
+        wanted = dtypes.FLOAT32 if table.name == "mlx" and dtypes.default_dtype() == dtypes.FLOAT64 \
+            else dtypes.default_dtype()
+    if dtype is None and not is_foreign and array.dtype.kind == "c" and table.name == "mlx":
+        wanted = np.dtype(np.complex64)
+    if not is_foreign:
+        check_fits(op, array, wanted)
+    if copies and is_foreign and array.dtype == wanted and array.flags.c_contiguous:
+        return table.copy(array) if table.name == "cpu" else table.from_numpy(array)
+    return table.from_numpy(array.astype(wanted, copy=copies and is_foreign))
+
+
+@public(names=("as_tensor", "asanyarray"), method=False)
+def asarray(data: Any, /, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None,
+            like: Any = None) -> Tensor:
+    """A tensor of the data, without a copy where none is needed: a tensor stays itself, a NumPy array is shared.
+
+    `copy`: True copies always, False refuses to copy. `order`: "C" or "F", which axis runs first in memory, where
+    there are strides.
+
+    >>> import lucid_nb as lnb
+    >>> x = lnb.zeros(2)
+    >>> lnb.asarray(x) is x
+    True
+    """
+    device = like.device if device is None and isinstance(like, Tensor) else device
+    if isinstance(data, Tensor):
+        found = data if dtype is None else astype(data, dtype, copy=False)
+        found = found if device is None else to(found, backend.resolve(device))
+        found = found.copy() if copy and found is data else found
+    else:
+        found = Tensor(_raw_of("asarray", data, dtype, device, copies=bool(copy)))
+    found = found if order is None else _in_order("asarray", found, order)
+    if copy is False and not _shares(found, data):
+        raise ShapeError(f"asarray: {type(data).__name__} data to {found.dtype} on {found.device} needs a copy, and "
+                         "copy=False. Leave copy out.")
+    return found
+
+
+def _shares(found: Tensor, data: Any) -> bool:
+    """Is the tensor's memory that of the data?"""
+    if isinstance(data, Tensor):
+        return found is data or (found.storage is not None and found.storage is data.storage)
+    return isinstance(data, np.ndarray) and found.device == "cpu" and np.may_share_memory(found.raw, data)
+
+
+def _in_order(op: str, x: Tensor, order: str) -> Tensor:
+    """The tensor with a memory order: itself where it has it, or where the device has no strides."""
+    wanted = memory_order(op, x, order)
+    flags = getattr(x.raw, "flags", None)
+    if str(order).upper() not in "CF" or flags is None or (flags.c_contiguous if wanted == "C" else flags.f_contiguous):
+        return x
+    return duplicate(x, wanted)
+
+
+@public(names=("array",), method=False)
+def array(data: Any, dtype: Any = None, *, copy: bool | None = True, order: str | None = "K", subok: bool = False,
+          ndmin: int = 0, device: Any = None, like: Any = None) -> Tensor:
+    """NumPy's spelling of `tensor`: copy=None copies where needed, copy=False refuses to; `ndmin` adds axes in front.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.array([1, 2], ndmin=2).shape
+    (1, 2)
+    """
+    device = like.device if device is None and isinstance(like, Tensor) else device
+    found = tensor(data, dtype=dtype, device=device) if copy else asarray(data, dtype, device=device, copy=copy)
+    if str(order or "K").upper() != "K" or _is_fortran(data):
+        is_kept = str(order or "K").upper() in "AK"
+        found = _in_order("array", found, "F" if is_kept and _is_fortran(data) else str(order or "K"))
+    return found.reshape((1,) * (ndmin - found.ndim) + found.shape) if ndmin > found.ndim else found
+
+
+def _is_fortran(data: Any) -> bool:
+    """Does the memory of the data run along the first axis first, and only so?"""
+    flags = getattr(data.raw if isinstance(data, Tensor) else data, "flags", None)
+    return bool(getattr(flags, "fnc", False))
+
+
+@public(method=False)
+def ascontiguousarray(data: Any, /, dtype: Any = None, *, like: Any = None) -> Tensor:
+    """A tensor of one axis or more whose memory runs along the last axis first; itself where it is so.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.ascontiguousarray(lnb.zeros((2, 3)).T).strides
+    (16, 8)
+    """
+    found = asarray(data, dtype, order="C", like=like)
+    return found if found.ndim else reshape(found, 1)
+
+
+@public(method=False)
+def asfortranarray(data: Any, /, dtype: Any = None, *, like: Any = None) -> Tensor:
+    """A tensor whose memory runs along the first axis first, where the device has strides; itself where it is so.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.asfortranarray(lnb.zeros((2, 3))).strides
+    (8, 16)
+    """
+    return asarray(data, dtype, order="F", like=like)
+
+
+@public(method=False)
+def asarray_chkfinite(data: Any, /, dtype: Any = None, order: str | None = None) -> Tensor:
+    """`asarray` of data without NaN and infinities; others raise ShapeError, which is a ValueError.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.asarray_chkfinite([1.0, 2.0])
+    tensor([1., 2.])
+    """
+    found = asarray(data, dtype, order)
+    if dtypes.is_inexact(found.dtype) and not np.isfinite(found.to_host()).all():
+        raise ShapeError(f"asarray_chkfinite: the data of shape {found.shape} hold NaN or infinity. Remove them.")
+    return found
+
+
+# -------------------------------------------------------------------------------- buffers, texts, functions
+@public(method=False)
+def frombuffer(buffer: Any, /, dtype: Any = float, count: int = -1, offset: int = 0, *, device: Any = None,
+               like: Any = None) -> Tensor:
+    """A tensor of one axis on the memory of a buffer, from byte `offset` on; shared, and read-only where the buffer is.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.frombuffer(bytes([1, 2, 3]), "uint8", offset=1)
+    tensor([2, 3], dtype=uint8)
+    """
+    wanted = dtypes.as_dtype("frombuffer", dtype)
+    try:
+        found = np.frombuffer(buffer, wanted, count, offset)
+    except ValueError as error:
+        raise ShapeError(f"frombuffer: {error}. Give a dtype, count and offset that fit the buffer.") from None
+    except (TypeError, AttributeError) as error:
+        raise DTypeError(f"frombuffer: {type(buffer).__name__} is no buffer ({error}). Use lnb.asarray.") from None
+    return Tensor(backend.table(place_of(device, like)).from_numpy(found))
+
+
+@public(method=False)
+def fromstring(text: str, /, dtype: Any = float, count: int = -1, *, sep: str, device: Any = None,
+               like: Any = None) -> Tensor:
+    """A tensor of one axis of the numbers in a text, parted by `sep`.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.fromstring("1 2 3", dtype=int, sep=" ")
+    tensor([1, 2, 3])
+    """
+    if not sep:
+        raise ShapeError("fromstring: no separator; bytes are read by frombuffer. Give sep=' ', say.")
+    try:
+        found = np.fromstring(text, dtypes.as_dtype("fromstring", dtype), count, sep=sep)
+    except ValueError as error:
+        raise ShapeError(f"fromstring: {error}. Give numbers parted by {sep!r}.") from None
+    return from_host("fromstring", found, None if dtype is float else dtype, place_of(device, like))
+
+
+@public(method=False)
+def fromiter(iterable: Iterable[Any], /, dtype: Any, count: int = -1, *, device: Any = None,
+             like: Any = None) -> Tensor:
+    """A tensor of one axis of what an iterable gives, at most `count` of it.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.fromiter((i * i for i in range(3)), int)
+    tensor([0, 1, 4])
+    """
+    numbers = (x.item() if isinstance(x, Tensor) else x for x in iterable)
+    wanted = dtypes.as_dtype("fromiter", dtype)
+    try:
+        found = np.fromiter(numbers, wanted, count)
+    except ValueError as error:
+        raise ShapeError(f"fromiter: {error}. Give a smaller count, or leave it out.") from None
+    return Tensor(backend.table(place_of(device, like)).from_numpy(found))
+
+
+@public(method=False)
+def fromfunction(function: Callable, shape: Any, /, *, dtype: Any = float, like: Any = None, device: Any = None,
+                 **options: Any) -> Any:
+    """What a function gives of the coordinate tensors of a shape, called once.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.fromfunction(lambda i, j: i + j, (2, 3), dtype=int).tolist()
+    [[0, 1, 2], [1, 2, 3]]
+    """
+    sizes = shapes.check_sizes("fromfunction", shapes.as_shape("fromfunction", shape))
+    wanted = None if dtype is float else dtype
+    places = np.indices(sizes, float if dtype is float else dtypes.as_dtype("fromfunction", dtype))
+    return function(*[from_host("fromfunction", place, wanted, place_of(device, like)) for place in places], **options)
+

@@ -1,0 +1,150 @@
+"""Tensors of one value: zeros, ones, any value, or whatever the memory holds."""
+
+import builtins
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import backend, shapes
+from ..array import Tensor
+from ..errors import GIB, LucidError, MemoryError, ShapeError
+from ..ops.movement import as_tensor, astype, memory_order, to
+from ..register import public
+from .data import _raw_of, finish, float_dtype, place_of
+
+LARGE = 1 << 30          # bytes from which a device that fails may have failed for want of memory
+
+
+def shape_and_dtype(op: str, arguments: tuple, dtype: Any, order: str = "C") -> tuple[shapes.Shape, Any, str]:
+    """`(shape)`, `(shape, dtype)`, `(shape, dtype, order)` or one argument for each extent."""
+    shape: Any = arguments[0] if arguments else ()
+    if len(arguments) > 1 and not all(isinstance(a, (int, np.integer)) and not isinstance(a, bool) for a in arguments):
+        shape, dtype = arguments[0], arguments[1] if dtype is None else dtype
+        order = arguments[2] if len(arguments) > 2 else order
+    elif len(arguments) > 1:
+        shape = arguments
+    return shapes.check_sizes(op, shapes.as_shape(op, shape)), dtype, order
+
+
+def allocated(op: str, shape: shapes.Shape, dtype: np.dtype, make: Callable[[], Any]) -> Any:
+    """The new memory, or an error that says what was asked for: a device's own words name other sizes."""
+    try:
+        return make()
+    except LucidError:
+        raise
+    except (builtins.MemoryError, builtins.OverflowError, RuntimeError) as error:
+        size = math.prod(shape) * dtype.itemsize
+        if size < LARGE:                                     # then it is not for want of memory
+            raise
+        raise MemoryError(f"{op}: shape {shape} in {dtype} takes {size / GIB:,.1f} GiB, more than can be "
+                          "had. Use smaller sizes.") from error
+
+
+def _filled(op: str, given: tuple, order: str, device: Any, requires_grad: bool,
+            make: Callable[[Any, shapes.Shape, np.dtype], Any]) -> Tensor:
+    """`make(table, shape, dtype)` in an order of memory. `given`: shape, dtype and like."""
+    sizes, dtype, like = given
+    name = place_of(device, like)
+    wanted, table = float_dtype(op, dtype, name), backend.table(name)
+    is_across = str(order or "C").upper() == "F" and len(sizes) > 1
+    if str(order or "C").upper() not in ("C", "F", "A", "K"):
+        raise ShapeError(f"{op}: order {order!r} is unknown. Use one of C, F.")
+    raw = allocated(op, sizes, wanted, lambda: make(table, sizes[::-1] if is_across else sizes, wanted))
+    return finish(table.permute(raw, tuple(range(len(sizes)))[::-1]) if is_across else raw, requires_grad)
+
+
+@public(method=False)
+def zeros(*sizes: Any, shape: Any = None, dtype: Any = None, order: str = "C", device: Any = None, like: Any = None,
+          requires_grad: bool = False) -> Tensor:
+    """Zeros: `zeros((2, 3))`, `zeros(2, 3)` or `zeros((2, 3), dtype)`.
+
+    `order`: "C" or "F", which axis runs first in memory, where the device has strides.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.zeros(2, dtype=lnb.int64)
+    tensor([0, 0])
+    """
+    extents, dtype, order = shape_and_dtype("zeros", sizes if shape is None else (shape, *sizes), dtype, order)
+    return _filled("zeros", (extents, dtype, like), order, device, requires_grad,
+                   lambda table, shape, dtype: table.full(shape, 0, dtype))
+
+
+@public(method=False)
+def ones(*sizes: Any, shape: Any = None, dtype: Any = None, order: str = "C", device: Any = None, like: Any = None,
+         requires_grad: bool = False) -> Tensor:
+    """Ones, called as `zeros` is."""
+    extents, dtype, order = shape_and_dtype("ones", sizes if shape is None else (shape, *sizes), dtype, order)
+    return _filled("ones", (extents, dtype, like), order, device, requires_grad,
+                   lambda table, shape, dtype: table.full(shape, 1, dtype))
+
+
+@public(method=False)
+def empty(*sizes: Any, shape: Any = None, dtype: Any = None, order: str = "C", device: Any = None, like: Any = None,
+          requires_grad: bool = False) -> Tensor:
+    """A tensor whose content is whatever its memory holds; called as `zeros` is."""
+    extents, dtype, order = shape_and_dtype("empty", sizes if shape is None else (shape, *sizes), dtype, order)
+    return _filled("empty", (extents, dtype, like), order, device, requires_grad,
+                   lambda table, shape, dtype: table.empty(shape, dtype))
+
+
+@public(method=False)
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None,
+         requires_grad: bool = False) -> Tensor:
+    """A value everywhere, in its own dtype unless `dtype` says otherwise."""
+    sizes, _, _ = shape_and_dtype("full", (shape,), None)
+    device = like.device if device is None and isinstance(like, Tensor) else device
+    if isinstance(fill_value, Tensor):
+        value = fill_value.detach() if device is None else to(fill_value.detach(), backend.resolve(device))
+    else:
+        value = Tensor(_raw_of("full", fill_value, dtype, device, True))
+    value = value if dtype is None else astype(value, dtype, copy=False)
+    if shapes.broadcast_shapes("full", value.shape, sizes) != sizes:
+        raise ShapeError(f"full: a value of shape {value.shape} does not fill {sizes}. Reshape it.")
+    table, wide = backend.of(value.raw), value.broadcast_to(sizes).raw
+    if str(order or "C").upper() != "F" or len(sizes) < 2:
+        return finish(allocated("full", sizes, value.dtype, lambda: table.copy(wide)), requires_grad)
+    turn = tuple(range(len(sizes)))[::-1]
+    raw = allocated("full", sizes, value.dtype, lambda: table.copy(table.permute(wide, turn)))
+    return finish(table.permute(raw, turn), requires_grad)
+
+
+def _like(op: str, a: Any, dtype: Any, order: str, shape: Any, device: Any) -> tuple[Any, Any, str, Any]:
+    """Shape, dtype, order and device: those named, otherwise those of `a`."""
+    a = as_tensor(op, a)
+    own = memory_order(op, a, order)
+    return (a.shape if shape is None else shapes.as_shape(op, shape), a.dtype if dtype is None else dtype, own,
+            a.device if device is None else device)
+
+
+@public(method=False)
+def zeros_like(a: Any, /, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
+               device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros in the shape, dtype, order and device of another."""
+    sizes, kind, own, place = _like("zeros_like", a, dtype, order, shape, device)
+    return zeros(sizes, dtype=kind, order=own, device=place, requires_grad=requires_grad)
+
+
+@public(method=False)
+def ones_like(a: Any, /, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
+              device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones in the shape, dtype, order and device of another."""
+    sizes, kind, own, place = _like("ones_like", a, dtype, order, shape, device)
+    return ones(sizes, dtype=kind, order=own, device=place, requires_grad=requires_grad)
+
+
+@public(method=False)
+def empty_like(a: Any, /, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
+               device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Any content in the shape, dtype, order and device of another."""
+    sizes, kind, own, place = _like("empty_like", a, dtype, order, shape, device)
+    return empty(sizes, dtype=kind, order=own, device=place, requires_grad=requires_grad)
+
+
+@public(method=False)
+def full_like(a: Any, fill_value: Any, /, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
+              device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A value everywhere, in the shape, dtype, order and device of another."""
+    sizes, kind, own, place = _like("full_like", a, dtype, order, shape, device)
+    return full(sizes, fill_value, kind, own, device=place, requires_grad=requires_grad)

@@ -1,0 +1,80 @@
+"""Questions about dtypes against NumPy's answers."""
+
+from itertools import product
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import lucid_nb as lnb
+
+DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
+          "float64", "complex64", "complex128"]
+WORDS = ["bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric"]
+
+
+@pytest.mark.parametrize("one, other", list(product(DTYPES, DTYPES)))
+def test_promotion_and_casts_are_numpys(one, other):
+    assert lnb.promote_types(one, other) == np.promote_types(one, other) == lnb.result_type(
+        np.dtype(one), lnb.zeros(1, dtype=other))
+    for casting in ("no", "equiv", "safe", "same_kind", "unsafe"):
+        wanted = np.can_cast(one, other, casting)
+        assert lnb.can_cast(one, other, casting) is lnb.can_cast(lnb.zeros(1, dtype=one), other, casting) is wanted
+    assert lnb.isdtype(np.dtype(one), np.dtype(other)) is np.isdtype(np.dtype(one), np.dtype(other))
+    assert lnb.issubdtype(one, other) is np.issubdtype(one, other)
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_kinds_are_numpys(name):
+    dtype = np.dtype(name)
+    for word in WORDS:
+        assert lnb.isdtype(dtype, word) is np.isdtype(dtype, word)
+    assert lnb.isdtype(dtype, ("bool", "integral")) is np.isdtype(dtype, ("bool", "integral"))
+    for kind in (np.generic, np.number, np.integer, np.signedinteger, np.floating, np.inexact, np.complexfloating):
+        assert lnb.issubdtype(dtype, kind) is np.issubdtype(dtype, kind)
+    for scalar in (True, 1, 1.5, 1j):
+        assert lnb.result_type(dtype, scalar) == np.result_type(dtype, scalar)
+    if dtype.kind in "fc":
+        assert lnb.finfo(dtype).eps == np.finfo(dtype).eps == lnb.finfo(lnb.zeros(1, dtype=name)).eps
+    if dtype.kind in "iu":
+        assert lnb.iinfo(dtype).max == np.iinfo(dtype).max == lnb.iinfo(lnb.zeros(1, dtype=name)).max
+    if dtype.kind != "b":
+        assert lnb.common_type(lnb.zeros(1, dtype=name)) is np.common_type(np.zeros(1, name))
+
+
+def test_bfloat16_is_a_float():
+    small = lnb.bfloat16
+    assert lnb.isdtype(small, "real floating") and lnb.isdtype(small, "numeric") and not lnb.isdtype(small, "integral")
+    assert lnb.issubdtype(small, np.floating) and lnb.issubdtype("bfloat16", np.inexact)
+    assert not lnb.issubdtype(small, np.integer) and lnb.issubdtype(small, small)
+    assert float(lnb.finfo(small).eps) == float(ml_dtypes.finfo(small).eps)
+    assert lnb.result_type(small, 1.5) == small and lnb.promote_types(small, "float16") == np.float32
+    assert lnb.can_cast(small, "float32") and lnb.can_cast("float64", small, "same_kind")
+
+
+def test_smallest_types_are_numpys():
+    for value in (0, 300, -1, 2 ** 40, 1.5, 1e300, 1j, True):
+        assert lnb.min_scalar_type(value) == np.min_scalar_type(value)
+    assert lnb.min_scalar_type(lnb.zeros(2, dtype="int32")) == np.int32
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda: lnb.finfo("int32"), "finfo: int32 is no float or complex dtype. Use iinfo"),
+    (lambda: lnb.iinfo("float32"), "iinfo: float32 is no integer dtype. Use finfo"),
+    (lambda: lnb.can_cast(1, "int8"), "can_cast: 1 is a Python number"),
+    (lambda: lnb.isdtype("int8", "whole"), "isdtype: kind 'whole' is unknown"),
+    (lambda: lnb.result_type(), "result_type: no operands"),
+    (lambda: lnb.common_type(lnb.zeros(1, dtype=bool)), "common_type: ")], ids=range(6))
+def test_bad_questions_are_refused(call, text):
+    with pytest.raises(lnb.DTypeError, match=text):
+        call()
+
+
+NAMES = """bool_ byte cdouble clongdouble complexfloating csingle datetime64 double dtype e euler_gamma floating generic
+half index_exp inexact inf int_ intc integer intp long longdouble longlong nan newaxis number object_ pi s_ short
+signedinteger single timedelta64 ubyte uint uintc uintp ulong ulonglong unsignedinteger ushort void""".split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_constants_and_dtypes_are_numpys_objects(name):
+    assert getattr(lnb, name) is getattr(np, name)
