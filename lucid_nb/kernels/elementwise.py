@@ -43,6 +43,9 @@ INTEGERS = {f"{sign}int{8 * size}": kind + size for sign, kind in (("", 32), ("u
 # value.
 SILENT, EXACT, PLAIN, QUOTIENT, FLOORED, SCALES, DIVIDES, UNDERFLOWS, POWER, WHOLE, FLOORS, INVERTS = range(12)
 INVALID, DIVIDE, OVERFLOW, UNDERFLOW = 1, 2, 4, 8                         # conditions, on every CPU
+QUIET_STEPS = frozenset("input literal negative absolute copysign floor ceil truncate round_even sign maximum minimum "
+                        "where greater greater_equal less less_equal equal not_equal isfinite isinf "
+                        "cbrt arctan arctan2 arcsinh tanh".split())
 EXACT_STEPS = frozenset("input literal add subtract multiply divide reciprocal negative sqrt absolute copysign "
                         "floor ceil truncate round_even".split())
 MODES = {**dict.fromkeys(("log", "log1p", "log2", "log10", "arctanh"), DIVIDES), "exp": UNDERFLOWS, "exp2": UNDERFLOWS,
@@ -171,7 +174,7 @@ def warning_mode(program: Program) -> int:
         return max((OF_INTEGERS.get(step, SILENT) for step in steps), default=SILENT)
     if "ldexp" in steps:
         kinds -= {*INTEGERS}
-    if not program.warns or len(kinds) > 1 or not kinds <= {*FORMATS}:
+    if not program.warns or len(kinds) > 1 or not kinds <= {*FORMATS} or steps <= QUIET_STEPS:
         return SILENT
     if steps <= EXACT_STEPS and (kinds != {"float16"} or compiler.has_half()):
         return EXACT

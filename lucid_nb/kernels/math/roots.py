@@ -7,35 +7,31 @@ from .common import constants, exact, f4, i4, i8, scalar
 # Minus a third of the bits of a number, plus this, are those of 1 / cbrt to 3.4 %; then, with a y**3 = 1 - e, a minimax
 # polynomial for (1 - e)**(-1 / 3).
 MAGIC4, MAGIC8 = f4(1419900529.0), 6.142603646958695e+18
-WORDS = "0.174815265475 0.223738085741 0.33332643039 0.999998015791"
-E4, E8 = constants(f4, WORDS), constants(float, WORDS)
-
-
-@exact
-def _root(a, y, third):
-    """cbrt a from y, 1 / cbrt a to half the digits: a y**2, then a step with the residual, which is exact.
-
-    Where the CPU has no fused multiply-add the residual is lost in part, and with it 1 ULP at most.
-    """
-    square = y * y
-    root = a * square
-    power = root * root
-    rest = multiply_add(-power, root, a) - multiply_add(root, root, -power) * root
-    return root + rest * (third * square)
+E4 = constants(f4, "0.224106034 0.334698173 0.999996165")
+E8 = constants(float, "0.174815265475 0.223738085741 0.33332643039 0.999998015791")
 
 
 @scalar
 def cbrt_float32(x):
-    """What is small is scaled by 2**60, so that no residual underflows."""
+    """a y**2, y = 1 / cbrt a, and a step with the residual. Small numbers are scaled, so that it does not underflow."""
     t = fabs(x)
     small = t < f4(2.0 ** -80)
     a = t * f4(2.0 ** 60) if small else t
     y = float32_from(i4(MAGIC4 - f4(bits(a)) * f4(1 / 3)))
     miss = f4(1) - (a * y) * (y * y)
-    y = y * (((E4[0] * miss + E4[1]) * miss + E4[2]) * miss + E4[3])
-    root = _root(a, y, f4(1 / 3))
+    y = y * ((E4[0] * miss + E4[1]) * miss + E4[2])
+    square = y * y
+    root = a * square
+    root = root + (a - (root * root) * root) * (f4(1 / 3) * square)
     root = root * f4(2.0 ** -20) if small else root
-    return x if t == f4(0) or not t < f4(np.inf) else copysign(root, x)
+    return copysign(root, x) if t < f4(np.inf) else x
+
+
+@exact
+def _residual(a, root):
+    """a - root**3, exact where the CPU has a fused multiply-add; elsewhere what it loses costs 1 ULP at most."""
+    square = root * root
+    return multiply_add(-square, root, a) - multiply_add(root, root, -square) * root
 
 
 @scalar
@@ -47,9 +43,12 @@ def cbrt_float64(x):
     miss = 1.0 - (a * y) * (y * y)
     y = y * (((E8[0] * miss + E8[1]) * miss + E8[2]) * miss + E8[3])
     miss = 1.0 - (a * y) * (y * y)
-    root = _root(a, y + (y * miss) * (1 / 3), 1 / 3)
+    y = y + (y * miss) * (1 / 3)
+    square = y * y
+    root = a * square
+    root = root + _residual(a, root) * (1 / 3 * square)
     root = root * 2.0 ** -100 if small else root
-    return x if t == 0.0 or not t < np.inf else copysign(root, x)
+    return copysign(root, x) if t < np.inf else x
 
 
 @scalar
