@@ -153,7 +153,7 @@ CASES = {
     "exp2": Case(gmpy2.exp2, {"float32": (-150, 128), "float64": (-1075, 1024)}, (0.0, 0.5, -0.5, -126, -149, 1023.9)),
     "log2": Case(gmpy2.log2, both(0, 8), LOG_POINTS, (0.0, np.inf)),
     "log10": Case(gmpy2.log10, both(0, 8), (*LOG_POINTS, 10.0, 100.0), (0.0, np.inf)),
-    "tan": Case(gmpy2.tan, both(-100, 100), TURNS, (-1e6, 1e6)),
+    "tan": Case(gmpy2.tan, both(-100, 100), TURNS, (-1e5, 1e5)),
     "tan_any": Case(gmpy2.tan, both(-1e7, 1e7), TURNS),
     "arcsin": Case(gmpy2.asin, both(-1, 1), (0.0, 0.5, 1.0), (-1.0, 1.0)),
     "arccos": Case(gmpy2.acos, both(-1, 1), (0.0, 0.5, -0.5, 1.0, -1.0), (-1.0, 1.0)),

@@ -11,7 +11,7 @@ from typing import Any
 FAMILIES = tuple(sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py")))
 # For which arguments `<entry>_<dtype>` is not right, and a kernel takes `<entry>_any_<dtype>`: those of a larger size
 # (circular.py), or for which this holds (division.py: a quotient of too many bits).
-NEEDS_SLOW_PATH = {"sin": 1e6, "cos": 1e6, "tan": 1e6} | dict.fromkeys(
+NEEDS_SLOW_PATH = {"sin": 1e6, "cos": 1e6, "tan": 1e5} | dict.fromkeys(
     ("fmod", "remainder", "floor_divide"), "abs({0}) > {t}(2.0 ** 22) * abs({1})")
 _SUFFIXES = frozenset(f"{kind}{bits}" for kind in ("float", "int", "uint", "complex") for bits in (8, 16, 32, 64, 128))
 

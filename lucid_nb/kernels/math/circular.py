@@ -14,7 +14,7 @@ from ..intrinsics import bits, fabs, float32_from, float64_from, multiply_add, w
 from . import NEEDS_SLOW_PATH
 from .common import constants, exact, f4, f8, i4, i8, quick_two_sum, quotient_parts, scalar, two_product, u8
 
-LIMIT = NEEDS_SLOW_PATH["sin"]
+LIMIT, TAN_LIMIT = NEEDS_SLOW_PATH["sin"], NEEDS_SLOW_PATH["tan"]
 ROUND8 = 6755399441055744.0
 S4 = constants(f4, "-1.9515295891e-4 8.3321608736e-3 -1.6666654611e-1")                                    # Cephes
 C4 = constants(f4, "2.443315711809948e-5 -1.388731625493765e-3 4.166664568298827e-2")
@@ -207,7 +207,7 @@ def _fraction_of_turn(x):
 
 @exact
 def _many_quarter_turns(x):
-    """n, r and rest for LIMIT < |x| < inf, as _quarter_turns_float64 gives them; only the last bits of n are kept."""
+    """n, r and rest for TAN_LIMIT < |x| < inf, as _quarter_turns_float64 gives them; only the last bits of n are kept."""
     first, second, third = _fraction_of_turn(x)
     n = i8((first + (u8(1) << u8(61))) >> u8(62))
     first = first - (u8(n) << u8(62))
@@ -257,9 +257,9 @@ def _any_tangent(x):
 
 @exact
 def tan_any_float64(x):
-    return _any_tangent(x) if fabs(x) > LIMIT else tan_float64(x)
+    return _any_tangent(x) if fabs(x) > TAN_LIMIT else tan_float64(x)
 
 
 @exact
 def tan_any_float32(x):
-    return f4(_any_tangent(f8(x))) if fabs(x) > f4(LIMIT) else tan_float32(x)
+    return f4(_any_tangent(f8(x))) if fabs(x) > f4(TAN_LIMIT) else tan_float32(x)
