@@ -7,7 +7,7 @@ sums with other last bits: elements that are neighbours in memory are added firs
 """
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 

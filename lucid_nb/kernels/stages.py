@@ -1,5 +1,6 @@
-"""The stages of a reduction as steps: sums, whose order matters, and folds, each by rows or columns, in one piece or cut
-into blocks. A block is taken by one thread, and blocks are merged in order, so the bits are the same either way.
+"""The stages of a reduction as steps: sums and folds, each by rows or columns, in one piece or cut into blocks.
+
+A block is taken by one thread, and blocks are merged in order, so the bits are the same either way.
 """
 from collections.abc import Callable
 

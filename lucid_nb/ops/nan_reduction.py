@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .. import backend, dtypes, shapes
+from .. import dtypes, shapes
 from ..apply import apply
 from ..array import Tensor
 from ..errors import ShapeError
@@ -10,8 +10,8 @@ from ..op import Primitive
 from ..register import functions, public
 from . import reducers
 from .logic import where as choose
-from .movement import as_tensor, astype, broadcast_to, deliver
-from .reduction import Axis, all, argmax, argmin, extreme, kept, mask_of, prod, sum, total
+from .movement import as_tensor, astype, deliver
+from .reduction import Axis, argmax, argmin, extreme, mask_of, prod, sum, total
 from .statistics import correction_of, float_operand, mean, quotient, squared_deviations, std, var, warn_where
 
 
@@ -72,7 +72,9 @@ def _nan_extreme(op: Primitive, plain: Primitive, join: str, x: Any, axis: Axis,
 @public()
 def nanmax(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, initial: Any = None,
            where: Any = True) -> Tensor:
-    """The largest over axes of what is not NaN; of nothing but NaN it is NaN, with a warning. Equals share the gradient.
+    """The largest over axes of what is not NaN; of nothing but NaN it is NaN, with a warning.
+
+    Equal elements share the gradient evenly.
 
     >>> import lucid_nb as lnb
     >>> lnb.nanmax(lnb.tensor([1.0, lnb.nan, 3.0]))
@@ -85,7 +87,9 @@ def nanmax(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bo
 @public()
 def nanmin(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, initial: Any = None,
            where: Any = True) -> Tensor:
-    """The smallest over axes of what is not NaN; of nothing but NaN it is NaN, with a warning. Equals share the gradient.
+    """The smallest over axes of what is not NaN; of nothing but NaN it is NaN, with a warning.
+
+    Equal elements share the gradient evenly.
 
     >>> import lucid_nb as lnb
     >>> lnb.nanmin(lnb.tensor([1.0, lnb.nan, 3.0]))

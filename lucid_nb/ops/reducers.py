@@ -47,6 +47,11 @@ for _formula, _arity in ((_same_or_nan, 2), (_share_of, 3), (_if_number, 2), (_n
     internal(_formula, _arity)
 
 
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype of the sizes of numbers."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
 # ---------------------------------------------------------------------------------------------- primitives
 def spread(ops: Any, info: Info, g: Any, axes: shapes.Shape) -> Any:
     """What belongs to a reduced result, with its axes back as extents of 1."""
@@ -125,8 +130,7 @@ nansum_of, nanprod_of = _total("nansum", _pull_nansum, (0,)), _total("nanprod", 
 
 def _shared(ops: Any, info: Info, g: Any, mask: Any, axes: shapes.Shape) -> tuple:
     """The gradient, shared evenly among equals."""
-    real = np.dtype(f"f{info.dtype(0).itemsize // 2}") if info.dtype(0).kind == "c" else info.dtype(0)
-    count = ops.sum(ops.cast(mask, dtype=real), axes=axes, keepdims=True)
+    count = ops.sum(ops.cast(mask, dtype=real_dtype(info.dtype(0))), axes=axes, keepdims=True)
     return (ops.share_of(mask, spread(ops, info, g, axes), count),)
 
 

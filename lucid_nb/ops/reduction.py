@@ -1,7 +1,7 @@
 """Reductions over axes: sums, products, extremes and their places, logsumexp, truth and counts.
 
-Ties have one rule: equal extremes share the gradient evenly, in `max`, `amax`, `nanmax`, `ptp` and `maximum` alike; what
-gives places (`argmax`, sorting, pooling) takes the first of equals.
+Ties have one rule: equal extremes share the gradient evenly, in `max`, `amax`, `nanmax`, `ptp` and `maximum` alike;
+what gives places (`argmax`, sorting, pooling) takes the first of equals.
 """
 
 from typing import Any
@@ -112,7 +112,8 @@ def extreme(op: Primitive, join: str, x: Any, axis: Axis, keepdims: bool, initia
         if where is not True:
             raise ShapeError(f"{name}: where leaves elements out, and nothing at all has no {name}. Give initial.")
         if extent(x, axes) == 0:
-            raise ShapeError(f"{name}: no elements along axis {axis} of shape {x.shape}. Give at least one, or initial.")
+            raise ShapeError(f"{name}: no elements along axis {axis} of shape {x.shape}. "
+                             "Give at least one, or initial.")
         return apply(op, (x,), {"axes": axes, "keepdims": keepdims}) if axes else x.copy()
     start = initial_of(name, initial, x)
     if extent(x, axes) == 0:
@@ -214,7 +215,8 @@ def question(op: Primitive, x: Any, axis: Axis, keepdims: bool, fill: bool = Fal
 
 
 @public()
-def any(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+def any(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, *,
+        where: Any = True) -> Tensor:
     """Is any element over axes (where `where` holds) not 0? Of nothing False.
 
     >>> import lucid_nb as lnb
@@ -225,7 +227,8 @@ def any(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool 
 
 
 @public()
-def all(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+def all(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, *,
+        where: Any = True) -> Tensor:
     """Are all elements over axes (where `where` holds) not 0? Of nothing True.
 
     >>> import lucid_nb as lnb

@@ -10,10 +10,10 @@ from ..apply import apply
 from ..array import Tensor, fresh
 from ..errors import ShapeError
 from ..expr import Expr, Vocabulary
-from ..op import Info, Primitive
+from ..op import Info, Primitive, registry
 from ..register import functions, public
 from .movement import as_tensor, astype, broadcast_to, deliver
-from .reducers import internal, spread
+from .reducers import internal, real_dtype, spread
 from .reduction import Axis, any, extent, kept, mask_of, max, min, sum
 
 
@@ -23,12 +23,18 @@ def _scaled_deviation(m: Vocabulary, x: Expr, mean: Expr, g: Expr) -> Expr:
     return m.absorbing_product(g, x - mean)
 
 
+def _size_squared(m: Vocabulary, z: Expr) -> Expr:
+    """|z|**2 of a complex number."""
+    return m.real(m.conjugate(z) * z)
+
+
 internal(_scaled_deviation, 3)
+internal(_size_squared, 1)
 
 
 def _pull_variance(ops: Any, info: Info, g: Any, x: Any, axes: shapes.Shape, keepdims: bool, degrees: float) -> tuple:
     mean = ops.centre(x, axes=axes, keepdims=True)
-    factor = 2 / degrees if degrees else np.nan           # of one value the variance that is asked for is 0 / 0
+    factor = 2 / degrees if degrees else np.inf           # the deviations of one value are 0, and absorb it
     return (ops.scaled_deviation(x, mean, ops.multiply(spread(ops, info, g, axes), factor)),)
 
 
@@ -39,8 +45,7 @@ def _pull_mean(ops: Any, info: Info, g: Any, axes: shapes.Shape, keepdims: bool)
 
 def _variance_by_moments(table: Any, x: Any, axes: shapes.Shape, keepdims: bool, degrees: float) -> Any:
     _, square = table.moments(x, axes, keepdims)
-    dtype = table.dtype_of(x)
-    return (square / degrees).astype(np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype)
+    return (square / degrees).astype(real_dtype(table.dtype_of(x)))
 
 
 # Both for devices that have the entry `moments`. The mean of equal elements is exactly their value.
@@ -106,9 +111,8 @@ def correction_of(op: str, ddof: float, correction: float | None) -> float:
 
 
 def _squared_size(deviation: Tensor) -> Tensor:
-    if deviation.dtype.kind != "c":
-        return functions["square"](deviation)
-    return functions["real"](deviation * functions["conjugate"](deviation))
+    return apply(registry["size_squared"], (deviation,)) if deviation.dtype.kind == "c" else \
+        functions["square"](deviation)
 
 
 def squared_deviations(x: Tensor, axes: shapes.Shape, keepdims: bool, mask: Tensor | None, mean: Any) -> Tensor:
@@ -135,7 +139,7 @@ def variance(op: str, x: Any, axis: Axis, dtype: Any, correction: float, keepdim
     mask = mask_of(op, x, where)
     degrees = count_of(x, mask, axes, keepdims) - correction
     warn_where(degrees <= 0, "Degrees of freedom <= 0 for slice")
-    wanted = np.dtype(f"f{wanted.itemsize // 2}") if wanted.kind == "c" else wanted
+    wanted = real_dtype(wanted)
     if mask is None and mean is None and x.size and backend.of(x.raw).has("moments"):
         degrees = float(np.maximum(degrees, 0))
         return apply(_variance, (x,), {"axes": axes, "keepdims": keepdims, "degrees": degrees}), wanted
@@ -149,8 +153,8 @@ def var(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = No
     """Variance over axes: the mean of squared deviations from the mean, with n - ddof in place of n.
 
     `correction` is the array API's name of ddof. `mean`: one that is known, with its axes kept. Where n - ddof is 0 or
-    less the result is NaN or infinite, with a warning; the variance of equal elements is exactly 0. Of complex numbers
-    deviations count by their absolute value.
+    less the result is NaN or infinite, with a warning (of one value NaN, with gradient 0); the variance of equal
+    elements is exactly 0. Of complex numbers deviations count by their absolute value.
 
     >>> import lucid_nb as lnb
     >>> lnb.var(lnb.tensor([1.0, 2.0, 6.0]), ddof=1)

@@ -48,7 +48,7 @@ def as_result(out, value):
 @scalar
 def as_double(out, value):
     """The value in float64."""
-    return float(value)
+    return np.float64(value)
 
 
 @scalar
@@ -106,11 +106,8 @@ def both(a, b):
 
 
 # ------------------------------------------------------------------------------------------------- kernels
-def row_fold(value, fit, step, combine, ends):
-    """The function that folds the elements of a row, and that of a block of them; both take the result for its type.
-
-    `step` folds inside a block, in any order, and `combine` what blocks have left, one after the other.
-    """
+def block_fold_of(value, fit, step):
+    """The function that folds a block of elements by `step` in any order; it takes the result for its type."""
     @block
     def block_fold(x, out, count):
         """The fold of 1 to BLOCK contiguous elements."""
@@ -120,7 +117,11 @@ def row_fold(value, fit, step, combine, ends):
         for i in range(1, count):
             total = fit(out, step(total, fit(out, value(x, i))))
         return total
+    return block_fold
 
+
+def row_kernels(value, fit, block_fold, combine, ends=is_done):
+    """The kernels of rows, of their blocks, and of what blocks have left, which `combine` takes one after the other."""
     @scalar
     def fold(x, out, cols):
         """The fold of at least one contiguous element, block after block."""
@@ -130,12 +131,6 @@ def row_fold(value, fit, step, combine, ends):
                 break
             total = fit(out, combine(total, block_fold(shift(x, first), out, min(BLOCK, cols - first))))
         return total
-    return fold, block_fold
-
-
-def row_kernels(value, fit, step, combine, ends=is_done):
-    """The kernels of rows, of their blocks, and of what blocks have left."""
-    fold, block_fold = row_fold(value, fit, step, combine, ends)
 
     def rows_kernel(start, stop, x, out, cols, row_step, told):
         """Unit: a row."""
@@ -202,23 +197,25 @@ def columns_kernel(value, fit, combine, memory):
     return kernel
 
 
-sum_rows, sum_row_blocks, sum_merge = row_kernels(itself, as_result, plus, plus)
-sum_columns = columns_kernel(itself, as_result, plus, stack_like)
-product_rows, product_row_blocks, product_merge = row_kernels(itself, as_result, product, product)
-product_columns = columns_kernel(itself, as_result, product, stack_like)
-max_rows, max_row_blocks, max_merge = row_kernels(itself, as_result, larger, larger)
-max_columns = columns_kernel(itself, as_result, larger, stack_like)
-min_rows, min_row_blocks, min_merge = row_kernels(itself, as_result, smaller, smaller)
-min_columns = columns_kernel(itself, as_result, smaller, stack_like)
-any_rows, any_row_blocks, any_merge = row_kernels(is_true, as_result, either, either, is_one)
-any_columns = columns_kernel(is_true, as_result, either, stack_like)
-all_rows, all_row_blocks, all_merge = row_kernels(is_true, as_result, both, both, is_zero)
-all_columns = columns_kernel(is_true, as_result, both, stack_like)
-truths_rows, truths_row_blocks, truths_merge = row_kernels(is_true, as_result, plus, plus)
-truths_columns = columns_kernel(is_true, as_result, plus, stack_like)
-numbers_rows, numbers_row_blocks, numbers_merge = row_kernels(is_number, as_result, plus, plus)
-numbers_columns = columns_kernel(is_number, as_result, plus, stack_like)
-prod_rows, prod_row_blocks, prod_merge = row_kernels(itself, as_double, times, product)
-prod_columns = columns_kernel(itself, as_double, product, stack_doubles)
-nanprod_rows, nanprod_row_blocks, nanprod_merge = row_kernels(number_or_one, as_double, times, product)
-nanprod_columns = columns_kernel(number_or_one, as_double, product, stack_doubles)
+def kernels(value, step, ends=is_done):
+    """All kernels of a fold in the type of the result, in which no order changes a bit."""
+    rows = row_kernels(value, as_result, block_fold_of(value, as_result, step), step, ends)
+    return *rows, columns_kernel(value, as_result, step, stack_like)
+
+
+def product_kernels(value):
+    """All kernels of a product of floats, in float64."""
+    rows = row_kernels(value, as_double, block_fold_of(value, as_double, times), product)
+    return *rows, columns_kernel(value, as_double, product, stack_doubles)
+
+
+sum_rows, sum_row_blocks, sum_merge, sum_columns = kernels(itself, plus)
+product_rows, product_row_blocks, product_merge, product_columns = kernels(itself, product)
+max_rows, max_row_blocks, max_merge, max_columns = kernels(itself, larger)
+min_rows, min_row_blocks, min_merge, min_columns = kernels(itself, smaller)
+any_rows, any_row_blocks, any_merge, any_columns = kernels(is_true, either, is_one)
+all_rows, all_row_blocks, all_merge, all_columns = kernels(is_true, both, is_zero)
+truths_rows, truths_row_blocks, truths_merge, truths_columns = kernels(is_true, plus)
+numbers_rows, numbers_row_blocks, numbers_merge, numbers_columns = kernels(is_number, plus)
+prod_rows, prod_row_blocks, prod_merge, prod_columns = product_kernels(itself)
+nanprod_rows, nanprod_row_blocks, nanprod_merge, nanprod_columns = product_kernels(number_or_one)

@@ -32,9 +32,9 @@ def deviations(x, count, sums):
         deviation = x[i] - middle
         off = plus(off, deviation)
         square = plus(square, deviation * deviation)
-    shift_of_mean = float(off) / count
-    sums[0] = float(middle) + shift_of_mean
-    sums[1] = max(float(square) - float(off) * shift_of_mean, 0.0) if square == square else float(square)
+    shift_of_mean = np.float64(off) / count
+    sums[0] = np.float64(middle) + shift_of_mean
+    sums[1] = max(np.float64(square) - np.float64(off) * shift_of_mean, 0.0) if square == square else np.float64(square)
 
 
 @scalar
@@ -56,7 +56,7 @@ def moment_rows(start, stop, x, means, cols, row_step, results):
         for first in range(BLOCK, cols, BLOCK):
             count = min(BLOCK, cols - first)
             deviations(shift(line, first), count, sums)
-            mean, square = merged(mean, square, float(first), sums[0], sums[1], float(count))
+            mean, square = merged(mean, square, np.float64(first), sums[0], sums[1], np.float64(count))
         means[row], squares[row] = mean, square
 
 
@@ -78,8 +78,8 @@ def moment_merge(start, stop, part_means, means, blocks, cols, results):
         mean, square = part_means[row * blocks], part_squares[row * blocks]
         for k in range(1, blocks):
             part, first = row * blocks + k, k * BLOCK
-            mean, square = merged(mean, square, float(first), part_means[part], part_squares[part],
-                                  float(min(BLOCK, cols - first)))
+            mean, square = merged(mean, square, np.float64(first), part_means[part], part_squares[part],
+                                  np.float64(min(BLOCK, cols - first)))
         means[row], squares[row] = mean, square
 
 
@@ -114,14 +114,14 @@ def moment_columns(start, stop, x, means, rows, cols, outer_step, row_step, pane
         for row in range(0, rows, ROW_BLOCK):
             count = min(ROW_BLOCK, rows - row)
             column_deviations(shift(corner, row * row_step), count, row_step, middle, off, square, width)
-            share, inverse, before = float(count) / float(row + count), 1.0 / float(count), float(row)
+            share, inverse, before = np.float64(count) / np.float64(row + count), 1.0 / np.float64(count), np.float64(row)
             for j in range(width):
-                change = float(off[j]) * inverse
-                part = float(square[j]) - float(off[j]) * change
+                change = np.float64(off[j]) * inverse
+                part = np.float64(square[j]) - np.float64(off[j]) * change
                 if row == 0:
-                    mean[j], total[j] = float(middle[j]) + change, part
+                    mean[j], total[j] = np.float64(middle[j]) + change, part
                 else:
-                    distance = float(middle[j]) + change - mean[j]
+                    distance = np.float64(middle[j]) + change - mean[j]
                     mean[j] += distance * share
                     total[j] += part + distance * distance * (before * share)
         for j in range(width):

@@ -41,7 +41,7 @@ def size(x, i):
 @scalar
 def square(x, i):
     """The square, in float64."""
-    return float(x[i]) * float(x[i])
+    return np.float64(x[i]) * np.float64(x[i])
 
 
 @scalar
@@ -161,7 +161,7 @@ def square_sum(x, count):
     out_of_line()
     if item_size(x) == 8:
         return wide_square_sum(x, count)
-    total = float(narrow_square_sum(x, count))
+    total = np.float64(narrow_square_sum(x, count))
     return total if LEAST_SQUARES < total < np.inf else wide_square_sum(x, count)
 
 
@@ -224,7 +224,7 @@ def column_fold(value, start_of):
 
 
 def column_kernels(value, start_of, memory):
-    """The kernels of columns and of their blocks of rows, of value(x, i); `memory` makes room for parts on the stack."""
+    """The kernels of columns and of their blocks of rows, of value(x, i); `memory` makes room on the stack."""
     fold = column_fold(value, start_of)
 
     def columns_kernel(start, stop, x, out, rows, cols, outer_step, row_step, panels, told):
