@@ -219,6 +219,7 @@ def recorded(op: Elementwise | Primitive, inputs: Sequence[Tensor], edges: tuple
         outputs[0].node = node
         return outputs[0]
     for index, output in enumerate(outputs):
-        if dtypes.is_inexact(output.dtype):                          # an exponent has no gradient
+        is_constant = isinstance(op, Elementwise) and not op.carries[index]     # as the whole part of modf
+        if dtypes.is_inexact(output.dtype) and not is_constant:
             output.node = tape.Port(node, index)
     return tuple(outputs)

@@ -8,6 +8,7 @@ gives first derivatives on raw arrays and derivatives of any order on Tensors.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -132,13 +133,19 @@ class Elementwise:
         self.compiled: dict[Any, Compiled] = {}       # by raw.dtype of the one input, or a tuple; a device has its own
         self.plans: dict[tuple[bool, ...], Plan] = {}
         self.conditions = _conditions(outputs)
-        self.is_comparison = all(node.op in COMPARISONS for node in outputs)
+        self.is_comparison = arity == 2 and all(node.op in COMPARISONS for node in outputs)
 
     def chosen(self, raws: Sequence[Any]) -> "Elementwise":
         """The op itself, or that of complex numbers where it has one and an operand is complex."""
         if self.of_complex is not None and any(backend.of(raw).dtype_of(raw).kind == "c" for raw in raws):
             return self.of_complex
         return self
+
+    @cached_property
+    def carries(self) -> list[bool]:
+        """Which results depend on an input so that a gradient can be other than zero."""
+        gradients = [expr.reverse((output,), (expr.read(self.arity),), self.arity) for output in self.outputs]
+        return [any(part is not None for part in parts) for parts in gradients]
 
     def plan(self, edges: Sequence[Any]) -> Plan:
         """The plan for inputs with these edges."""

@@ -41,7 +41,8 @@ def record(arity: int, *, kind: str = "number", bools: bool | str = True, comple
         of_complex = Elementwise(op_name, expr.trace(complexes, arity), arity, facts) if callable(complexes) else None
         op = Elementwise(op_name, expr.trace(formula, arity), arity, facts, of_complex=of_complex)
         registry[op_name] = op
-        roads = {1: unary_function, 2: binary_function} if len(op.outputs) == 1 else {}
+        has_roads = len(op.outputs) == 1 and kind != "double"      # on them results have the dtype of the operands
+        roads = {1: unary_function, 2: binary_function} if has_roads else {}
         function = roads.get(arity, general_function)(op)
         function.__name__, function.__qualname__, function.__doc__ = op_name, op_name, formula.__doc__
         function.__module__, function.record = formula.__module__, op  # type: ignore[attr-defined]

@@ -82,9 +82,10 @@ def _less_one(exponent: Expr) -> Expr:
 @entry(cost=30)
 def power(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair:
     """d/db is y log a, but 0 at a = 0, b >= 0, where y is constant 0 (or jumps to 1 at b = 0)."""
-    slope = None if is_literal(b, 0) else product(b, m.power(a, _less_one(b)))
+    slope = None if is_literal(b, 0) else m.absorbing_product(b, m.power(a, _less_one(b)))
     by_base = None if slope is None else product(g, slope)
-    by_exponent = product(g, m.where(a == 0, m.where(b >= 0, 0, y * m.log(a)), m.absorbing_product(y, m.log(a))))
+    at_zero = m.where(m.real(b) >= 0, 0, y * m.log(a))
+    by_exponent = product(g, m.where(a == 0, at_zero, m.absorbing_product(y, m.log(a))))
     return by_base, by_exponent
 
 

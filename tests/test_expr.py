@@ -19,6 +19,7 @@ from lucid_nb.errors import FormulaError
 from lucid_nb.expr import Expr, m, vocabulary
 from lucid_nb.op import registry
 from lucid_nb.program import NATIVE_EVERYWHERE
+from lucid_nb.vocabulary import constant
 
 mp = mpmath.mp.clone()
 mp.dps = 40
@@ -48,21 +49,26 @@ EXACT: dict[str, Callable] = {
     "frexp_mantissa": lambda a: _frexp(a)[0], "frexp_exponent": lambda a: _frexp(a)[1],
     "sigmoid": lambda a: 1 / (1 + mp.exp(-a)), "sigmoid_slope": lambda a: mp.exp(-a) / (1 + mp.exp(-a)) ** 2,
     "softplus": lambda a: mp.log1p(mp.exp(a)), "logsigmoid": lambda a: -mp.log1p(mp.exp(-a)),
+    "truncate": lambda a: _sign(a) * mp.floor(abs(a)), "floor_divide": lambda a, b: mp.floor(a / b),
+    "remainder": lambda a, b: a - b * mp.floor(a / b), "fmod": lambda a, b: _sign(a) * (abs(a) % abs(b)),
+    "fraction": lambda a: _sign(a) * (abs(a) % 1), "copysign": lambda a, b: abs(a) * (_sign(b) or 1),
+    "real": lambda a: a, "reciprocal": lambda a: 1 / a, "ldexp": lambda a, b: a * mp.mpf(2) ** b,
     "erf": mp.erf, "erfc": mp.erfc, "normal_cdf": mp.ncdf, "normal_density": mp.npdf, "gelu": lambda a: a * mp.ncdf(a),
 }
 # The same in floats, for what needs no more: the entries that have no expansion.
 FLOATS: dict[str, Callable] = {
-    **{name: EXACT[name] for name in ("add", "subtract", "multiply", "negative", "conjugate", "absolute", "sign",
-                                      "maximum", "minimum", "where", "greater", "greater_equal", "less", "less_equal",
-                                      "equal", "not_equal")},
+    **{name: EXACT[name] for name in ("add", "subtract", "multiply", "negative", "conjugate", "real", "absolute",
+                                      "sign", "maximum", "minimum", "where", "greater", "greater_equal", "less",
+                                      "less_equal", "equal", "not_equal")},
     **{name: getattr(math, name) for name in ("exp", "log", "log1p", "expm1", "sqrt", "sin", "cos", "tanh", "erf")},
     "divide": lambda a, b: a / b if b else math.nan, "power": lambda a, b: a ** b,
     "absorbing_product": lambda a, b: a * b if a and b else 0.0,
     "absorbing_quotient": lambda a, b: a / b if a and b else 0.0 if b or not a else math.copysign(math.inf, a),
     "frexp_mantissa": lambda a: math.frexp(a)[0], "frexp_exponent": lambda a: math.frexp(a)[1],
 }
-CONSTANT = {"sign"} | {name for name, known in vocabulary.items() if known.result == "bool" or "int" in known.result}
-PARTS = {"real", "imag", "complex"}        # of complex numbers: held to finite differences in tests/ops
+CONSTANT = {"sign"} | {name for name, known in vocabulary.items() if known.rule is constant}
+# Of complex numbers: held to finite differences in tests/ops.
+PARTS = {"real", "imag", "complex", "modulus", "unit", "complex_maximum", "complex_minimum"}
 # Points away from kinks; each is one set of arguments.
 POINTS: dict[str, list[tuple[float, ...]]] = {
     "clip": [(0.3, -0.5, 0.8), (-1.2, -0.5, 0.8), (2.0, -0.5, 0.8), (0.1, 0.9, -0.4)],
@@ -120,7 +126,7 @@ def test_every_entry_has_derivatives_to_third_order(name: str) -> None:
     if name in CONSTANT:
         assert expr.reverse(outputs, [expr.lift(1.0)], arity) == (None,) * arity
         return
-    smooth = range(1, arity) if name == "where" else range(arity)
+    smooth = range(1, arity) if name == "where" else range(1) if name == "ldexp" else range(arity)
     orders = [order for count in (1, 2, 3) for order in itertools.combinations_with_replacement(smooth, count)]
     for point, order in itertools.product(points_of(name), orders):
         point = tuple(map(mp.mpf, point))

@@ -74,7 +74,8 @@ def sqrt(m: Vocabulary, x: Expr) -> Formula:
     return m.sqrt(x)
 
 
-@binary(oracle="numpy.power", samples=((0.2, 3), (-2, 3)), ulp=2, bools="int8", published=False, name="power")
+@binary(oracle="numpy.power", samples=((0.2, 3), (-2, 3)), ulp=2, bools="int8", published=False, name="power",
+        complexes=True)
 def power_of(m: Vocabulary, x: Expr, y: Expr) -> Formula:
     """x to the power y; a negative integer exponent must have been refused."""
     return m.power(x, y)

@@ -1,13 +1,19 @@
 """Complex numbers: their parts, size and direction. Gradients follow the conjugate convention: g is dL/dx + i dL/dy."""
 
+import math
 from typing import Any
 
 import numpy as np
 
+from ..apply import apply
 from ..array import Tensor
+from ..errors import DTypeError
 from ..expr import Expr, Vocabulary
+from ..op import Primitive
 from ..register import public, unary
+from ..storage import Reinterpret, Slice
 from .movement import as_tensor
+from .trigonometric import arctan2
 
 
 @unary(operator="abs", oracle="numpy.abs", names=("abs",), samples=((0.2, 3),), complexes=lambda m, z: m.modulus(z))
@@ -32,6 +38,73 @@ def sign(m: Vocabulary, x: Expr) -> Expr:
 def conjugate(m: Vocabulary, z: Expr) -> Expr:
     """z with the imaginary part negated."""
     return m.conjugate(z)
+
+
+# --------------------------------------------------------------------------------------------------- parts
+def _part(x: Tensor, number: int) -> Tensor:
+    """The real (0) or imaginary (1) parts of a complex tensor, as a view."""
+    pairs = x.moved(Slice((..., None))).moved(Reinterpret(x.dtype, np.empty(0, x.dtype).real.dtype))
+    return pairs.moved(Slice((..., number)))
+
+
+@public(method=False)
+def real(z: Any, /) -> Tensor:
+    """The real parts, as a view; of real numbers, themselves.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.real(lnb.tensor([1 + 2j, 3j]))
+    tensor([1., 0.])
+    """
+    z = as_tensor("real", z)
+    return _part(z, 0) if z.dtype.kind == "c" else z
+
+
+@public(method=False)
+def imag(z: Any, /) -> Tensor:
+    """The imaginary parts, as a view; of real numbers, zeros.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.imag(lnb.tensor([1 + 2j, 3j]))
+    tensor([2., 3.])
+    """
+    z = as_tensor("imag", z)
+    return _part(z, 1) if z.dtype.kind == "c" else apply(_zeros, (z,))
+
+
+@unary(kind="float", published=False, oracle="numpy.angle")
+def angle_of_real(m: Vocabulary, x: Expr) -> Expr:
+    """Half a turn where the sign bit is set, otherwise 0; NaN stays NaN."""
+    return m.where(x != x, x, m.where(m.copysign(1, x) < 0, math.pi, 0))
+
+
+@public()
+def angle(z: Any, /, deg: bool = False) -> Tensor:
+    """The angle of z with the positive real axis, from -pi to pi; in degrees if `deg`.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.angle(lnb.tensor([1j, -1]), deg=True)
+    tensor([ 90., 180.])
+    """
+    z = as_tensor("angle", z)
+    turned = arctan2(imag(z), real(z)) if z.dtype.kind == "c" else angle_of_real(z)
+    return turned * (180 / math.pi) if deg else turned
+
+
+_zeros = Primitive("zeros_like", lambda table, x: table.full(tuple(x.shape), 0, table.dtype_of(x)), None)
+
+
+def _set_real(self: Tensor, value: Any) -> None:
+    real(self)[...] = value
+
+
+def _set_imag(self: Tensor, value: Any) -> None:
+    if self.dtype.kind != "c":
+        raise DTypeError(f"imag: {self.dtype} has no imaginary part to write. Use .astype('complex128').")
+    imag(self)[...] = value
+
+
+Tensor.real = property(real, _set_real, None, real.__doc__)  # type: ignore[attr-defined]
+Tensor.imag = property(imag, _set_imag, None, imag.__doc__)  # type: ignore[attr-defined]
 
 
 # ---------------------------------------------------------------------------------------------- questions

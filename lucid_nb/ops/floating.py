@@ -66,7 +66,7 @@ def heaviside(m: Vocabulary, x: Expr, at_zero: Expr) -> Expr:
 
 
 # ------------------------------------------------------------------------------------- what is not finite
-@unary(oracle="numpy.isnan")
+@unary(oracle="numpy.isnan", complexes=True)
 def isnan(m: Vocabulary, x: Expr) -> Expr:
     """Is it NaN, or has it such a part?"""
     return x != x
@@ -123,11 +123,11 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     tensor([ 1.,  0., -9.])
     """
     given, x = x, as_tensor("nan_to_num", x)
-    result = apply(registry["copy"], (x,)) if copy else x
-    if dtypes.is_inexact(x.dtype):
-        largest = float(dtypes.largest(x.dtype))
-        result = replace_special(x, nan, largest if posinf is None else posinf, -largest if neginf is None else neginf)
-        if not copy and isinstance(given, Tensor):
-            given.write(result, "nan_to_num")
-            return given
+    if not dtypes.is_inexact(x.dtype):
+        return apply(registry["copy"], (x,)) if copy else x
+    largest = float(dtypes.largest(x.dtype))
+    result = replace_special(x, nan, largest if posinf is None else posinf, -largest if neginf is None else neginf)
+    if not copy and isinstance(given, Tensor):
+        given.write(result, "nan_to_num")
+        return given
     return result

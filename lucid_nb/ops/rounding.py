@@ -50,14 +50,16 @@ def modf(m: Vocabulary, x: Expr) -> Parts:
     return m.fraction(x), m.truncate(x)
 
 
-@binary(kind="float", published=False, method=False, oracle="numpy.rint(x * y) / y", samples=((-3, 3), (1, 100)),
+@binary(kind="float", published=False, method=False, oracle="numpy.rint(x * y.real) / y.real",
+        samples=((-3, 3), (1, 100)),
         complexes=lambda m, z, scale: _by_parts(lambda x: m.round_even(x * m.real(scale)) / m.real(scale))(m, z))
 def round_to_fractions(m: Vocabulary, x: Expr, scale: Expr) -> Expr:
     """x rounded to a multiple of 1 / scale."""
     return m.round_even(x * scale) / scale
 
 
-@binary(kind="float", published=False, method=False, oracle="numpy.rint(x / y) * y", samples=((-300, 300), (1, 100)),
+@binary(kind="float", published=False, method=False, oracle="numpy.rint(x / y.real) * y.real",
+        samples=((-300, 300), (1, 100)),
         complexes=lambda m, z, scale: _by_parts(lambda x: m.round_even(x / m.real(scale)) * m.real(scale))(m, z))
 def round_to_multiples(m: Vocabulary, x: Expr, scale: Expr) -> Expr:
     """x rounded to a multiple of scale."""

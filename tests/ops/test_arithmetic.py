@@ -146,27 +146,51 @@ def test_reciprocal_of_zero_warns_as_numpys(call, dtype):
         call(lnb.asarray(x))
 
 
-def test_reciprocal_of_integers_is_a_fraction():
-    found = lnb.reciprocal(lnb.tensor([1, 2, -4]))
-    assert found.dtype == np.float64 and found.tolist() == (1 / np.array([1, 2, -4])).tolist()
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"])
+def test_reciprocal_of_integers_is_that_of_numpy(dtype, device):
+    x = np.array([1, 2, 0, 100, np.iinfo(dtype).min, np.iinfo(dtype).max], dtype)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found, wanted = lnb.reciprocal(lnb.asarray(x, device=device)), np.reciprocal(x)
+    assert found.dtype == dtype and found.tolist() == wanted.tolist()
 
 
-@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_complex_quotients_of_any_numbers_equal_numpys(dtype):
-    parts = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, 3.5, 1e30])
-    numbers = np.array([complex(a, b) for a in parts for b in parts], dtype)
-    x, y = [grid.ravel() for grid in np.meshgrid(numbers, numbers)]
-    with np.errstate(all="ignore"):
-        wanted, found = x / y, (lnb.asarray(x) / lnb.asarray(y)).numpy()
-    for got, exact in ((found.real, wanted.real), (found.imag, wanted.imag)):
-        np.testing.assert_allclose(got, exact, rtol=4 * np.finfo(dtype).eps)
-        assert np.array_equal(np.signbit(got)[exact == exact], np.signbit(exact)[exact == exact])
+# ------------------------------------------------------------------------------------------------- bounds
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "complex64"])
+def test_clip_takes_every_keyword_of_numpy(dtype):
+    x = np.array([0, 1, 3, 7]).astype(dtype)
+    t, low, high = lnb.asarray(x), np.array(1, dtype)[()].item(), np.array(3, dtype)[()].item()
+    for given in (dict(a_min=low, a_max=high), dict(min=low, max=high), dict(a_min=low), dict(max=high)):
+        names = dict(a_min=given.get("a_min", given.get("min")), a_max=given.get("a_max", given.get("max")))
+        found, wanted = lnb.clip(t, **given), np.clip(x, **names)
+        assert found.dtype == wanted.dtype and found.tolist() == wanted.tolist()
+    assert lnb.clip(t).tolist() == t.tolist()
+    out = lnb.zeros(4, dtype=dtype)
+    assert lnb.clip(t, low, high, out) is out and out.tolist() == np.clip(x, low, high).tolist()
+    assert t.clip(max=high).tolist() == np.clip(x, None, high).tolist()
+    with pytest.raises(TypeError, match="clip: got bounds as a_min or a_max and as min or max"):
+        lnb.clip(t, low, max=high)
 
 
-def test_zero_divisor_among_complex_numbers_spoils_no_other_quotient():
-    random = np.random.default_rng(0)
-    x, y = random.standard_normal((2, 100_000, 2)).view(complex)[..., 0]
-    y[::1000] = 0
-    with np.errstate(all="ignore"):
-        found, wanted = (lnb.asarray(x) / lnb.asarray(y)).numpy(), x / y
-    np.testing.assert_allclose(found[y != 0], wanted[y != 0], rtol=1e-14)
+@pytest.mark.parametrize("name", ["fmax", "fmin"])
+def test_extremes_without_nan_route_the_gradient_to_the_number(name, device):
+    nan = np.nan
+    assert gradient(getattr(lnb, name), [1, nan, nan, 2], [nan, 1, nan, 2], device=device) == [
+        [1, 0, 1, .5], [0, 1, 0, .5]]
+
+
+def test_float_power_computes_in_double():
+    x = lnb.tensor([2, 4])
+    assert lnb.float_power(x, -1).tolist() == [0.5, 0.25] and lnb.float_power(x, -1).dtype == np.float64
+    assert lnb.float_power(x.astype("float32"), x.astype("float32")).dtype == np.float64
+    assert lnb.float_power(x.astype("complex64"), 2).dtype == np.complex128
+    y = lnb.tensor([2.0, 4.0]).astype("float32")
+    y.requires_grad = True
+    lnb.float_power(y, 2).sum().backward()
+    assert y.grad.dtype == np.float32 and y.grad.tolist() == [4, 8]
+
+
+def test_positive_copies():
+    x = lnb.tensor([1, -2])
+    assert (+x).tolist() == [1, -2] and not np.shares_memory((+x).numpy(), x.numpy())
+    with pytest.raises(errors.DTypeError, match="positive: has no meaning for bool"):
+        +lnb.tensor([True])

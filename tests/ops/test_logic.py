@@ -98,3 +98,21 @@ def test_equality_with_strings_needs_shapes_that_fit():
                  lambda: lnb.ones(2) == np.zeros(2, np.longdouble)):
         with pytest.raises(lnb.DTypeError, match="data has no arithmetic here"):
             call()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "complex64"])
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor", "logical_not"])
+def test_truth_of_numbers_equals_numpy(name, dtype, device):
+    x, y = np.array([0, 1, 2, 0]).astype(dtype), np.array([0, 0, 3, 1]).astype(dtype)
+    x = np.r_[x, np.array([np.nan], dtype)] if x.dtype.kind in "fc" else x
+    y = np.r_[y, np.array([0], dtype)] if y.dtype.kind in "fc" else y
+    operands = (x, y) if name != "logical_not" else (x,)
+    found = getattr(lnb, name)(*[lnb.asarray(operand, device=device) for operand in operands])
+    assert found.dtype == np.bool_
+    np.testing.assert_array_equal(found.to_host(), getattr(np, name)(*operands))
+
+
+def test_truth_of_signed_and_unsigned_integers_is_exact():
+    x, y = np.array([-1, 0, 5]), np.array([1, 2 ** 63, 0], "uint64")
+    for name in ("logical_and", "logical_or", "logical_xor"):
+        assert getattr(lnb, name)(lnb.asarray(x), lnb.asarray(y)).tolist() == getattr(np, name)(x, y).tolist()

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -51,7 +52,7 @@ def check_values(name, inputs, device="cpu"):
     assert len(found) == len(wanted)
     for got, (exact, rounded) in zip(found, wanted):
         assert got.dtype == rounded.dtype
-        if got.dtype.kind == "c":
+        if dtypes.is_inexact(got.dtype) and "c" in {x.dtype.kind for x in inputs}:
             assert_close(got, exact, rtol=8 * float(np.finfo(got.dtype).eps))
         elif dtypes.is_inexact(got.dtype):
             check_floats(op, inputs, device, got, exact, rounded)
@@ -64,7 +65,8 @@ def check_floats(op, inputs, device, got, exact, rounded):
     extra = DEVICE_ULP.get((device, op.name), DEVICE_ULP[device]) if op.facts.ulp else 0
     is_told = ~np.isnan(rounded.astype(float)) | np.any([np.isnan(x.astype(float)) for x in inputs], axis=0)
     is_told |= op.facts.oracle.startswith("numpy.")     # elsewhere 0 * inf may come from how the oracle is written
-    assert_close(got[is_told], exact[is_told], ulp=oracles.allowance(op, got.dtype) + extra)
+    absolute = oracles.ABSOLUTE.get(op.name, 0) * float(ml_dtypes.finfo(got.dtype).eps)
+    assert_close(got[is_told], exact[is_told], ulp=oracles.allowance(op, got.dtype) + extra, atol=absolute)
     zero = (rounded == 0) & is_told & (device == "cpu" or op.facts.ulp == 0)      # of expansions it may differ
     assert np.array_equal(np.signbit(got[zero]), np.signbit(rounded[zero]))
 
@@ -82,6 +84,10 @@ def test_values_follow_the_oracle(name, dtype):
 def test_values_on_mlx_follow_the_oracle(name, dtype):
     pytest.importorskip("mlx.core", reason="needs MLX, which exists for Apple silicon and for Linux")
     op = RECORDS[name]
+    if np.complex128 in our_result(op, oracles.keys_of(op, dtypes.as_dtype("test", dtype))):
+        with pytest.raises(DTypeError, match="complex128 does not exist on mlx"):
+            call(name)(*[oracles.on("mlx", x) for x in drawn(op, dtype, 3)])
+        return
     check_values(name, drawn(op, dtype, oracles.COUNT), "mlx")
     if not dtype.startswith("complex"):
         check_values(name, oracles.awkward(op, dtype), "mlx")
@@ -269,14 +275,18 @@ def conditions(function, operands):
     return seen
 
 
+# NumPy's loops compare the NaN that they are given, which reports it as invalid; ours say nothing of what came as NaN.
+COMPARES_NAN = {"logaddexp", "logaddexp2"}
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("name", [name for name in plain_oracles() if name in DIFFERENTIABLE and name != "where"])
 def test_warnings_are_those_of_numpy(name, dtype):
     op, function = RECORDS[name], getattr(np, RECORDS[name].facts.oracle[len("numpy."):])
     differing = []
     for operands in zip(*[x.reshape(-1, 1) for x in oracles.awkward(op, dtype)]):
-        if np.isinf(operands).any():              # what an infinity raises is left to the C library
-            continue
+        if np.isinf(operands).any() or (name in COMPARES_NAN and np.isnan(operands).any()):
+            continue                              # what an infinity raises is left to the C library
         wanted, got = conditions(function, operands), conditions(call(name), list(map(lnb.asarray, operands)))
         differing += [(*operands, wanted, got)] if wanted != got else []
     assert not differing
@@ -307,7 +317,9 @@ def test_gradient_of_nothing_is_zero(name):
     """Zeros absorb: what a later `where` left out must not come back as NaN."""
     op = RECORDS[name]
     inputs = [x[~np.isnan(x)] for x in [np.array(AWKWARD)] * op.arity]
-    tensors = [lnb.tensor(grid.ravel().copy(), requires_grad=True) for grid in np.meshgrid(*inputs)]
+    for number in op.rule.integers:
+        inputs[number] = np.array(oracles.EXPONENTS)
+    tensors = [lnb.tensor(grid.ravel().copy(), requires_grad=grid.dtype.kind == "f") for grid in np.meshgrid(*inputs)]
     with np.errstate(**SILENT):
         result = results(call(name)(*tensors))[0]
         result.backward(lnb.zeros_like(result))
@@ -318,11 +330,13 @@ def test_gradient_of_nothing_is_zero(name):
 def gradients(name, device, dtype, count):
     """Gradients of the inputs, for gradients of the result that differ."""
     op = RECORDS[name]
-    tensors = [oracles.on(device, x.astype(dtype)) for x in drawn(op, "float32", count, seed=1)]
+    tensors = [oracles.on(device, x.astype(dtype) if x.dtype.kind == "f" else x)
+               for x in drawn(op, "float32", count, seed=1)]
     for tensor in tensors:
-        tensor.requires_grad = True
+        tensor.requires_grad = dtypes.is_inexact(tensor.dtype)
     seeds = np.random.default_rng(2).uniform(0.5, 2, count).astype("float32")
-    results(call(name)(*tensors))[0].backward(oracles.on(device, seeds.astype(dtype)))
+    result = results(call(name)(*tensors))[0]
+    result.backward(oracles.on(device, seeds.astype(result.dtype)))
     return [tensor.grad if tensor.grad is None else tensor.grad.to_host() for tensor in tensors]
 
 

@@ -87,21 +87,31 @@ def binary_gcd(a, b):
     return a << twos
 
 
+def _size(dtype: Any) -> Callable:
+    """|x| as uint64, of the lowest integer too."""
+    wide = np.int64 if np.issubdtype(dtype, np.signedinteger) else np.uint64
+    zero = wide(0)
+
+    def size(x):
+        return np.uint64(-wide(x) if wide(x) < zero else wide(x))
+    return scalar(size)
+
+
 def _gcd(dtype: Any) -> Callable:
-    zero = dtype(0)
+    size = _size(dtype)
 
     def gcd(x, y):
         """Not negative, but of two lowest integers, or one and 0, where it wraps."""
-        return dtype(binary_gcd(np.uint64(-x if x < zero else x), np.uint64(-y if y < zero else y)))
+        return dtype(binary_gcd(size(x), size(y)))
     return gcd
 
 
 def _lcm(dtype: Any) -> Callable:
-    zero = dtype(0)
+    size = _size(dtype)
 
     def lcm(x, y):
         """|x| / gcd |y|, wrapping; 0 where either is 0."""
-        a, b = np.uint64(-x if x < zero else x), np.uint64(-y if y < zero else y)
+        a, b = size(x), size(y)
         common = binary_gcd(a, b)
         return dtype(a // (common if common != np.uint64(0) else np.uint64(1)) * b)
     return lcm
