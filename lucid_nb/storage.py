@@ -210,7 +210,11 @@ class Diagonal:
     def embed(self, shape: tuple[int, ...], g: Raw) -> Raw:
         """Zeros with `g` on the diagonal."""
         table = backend.of(g)
-        return self.write(table.full(shape, 0, table.dtype_of(g)), g)
+        zeros = table.full(shape, 0, table.dtype_of(g))
+        if not table.aliases:
+            return self.write(zeros, g)
+        table.assign(self.read(zeros), g)
+        return zeros
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -282,7 +286,8 @@ class Reinterpret:
             return backend.of(raw).reinterpret(raw, self.after)
         old, new = self.before.itemsize, self.after.itemsize
         shape = (*raw.shape[:-1], raw.shape[-1] * old // new) if raw.shape else ()
-        return _hollow(shape, (*[stride * old // new for stride in raw.strides[:-1]], *raw.strides[-1:]))
+        last = raw.strides[-1:] if old == new else (1,) * len(shape[-1:])              # one element has any stride
+        return _hollow(shape, (*[stride * old // new for stride in raw.strides[:-1]], *last))
 
     def write(self, raw: Raw, value: Raw) -> Raw:
         """The value's bits, read as before."""

@@ -193,7 +193,8 @@ def test_new_tensors_live_where_they_are_asked():
     for made in (lnb.eye(2, device="mlx"), lnb.tri(2, device="mlx"), lnb.linspace(0, 1, 3, device="mlx"),
                  lnb.zeros(2, like=like), lnb.full(2, 1.5, like=like), lnb.arange(0.5, 2, like=like),
                  lnb.logspace(0, 1, 3, device="mlx"), lnb.geomspace(1, 2, 3, device="mlx"),
-                 lnb.asarray([1.5], like=like), lnb.array([1.5], like=like), lnb.fromiter([1.5], "float32", device="mlx"), lnb.identity(2, like=like),
+                 lnb.asarray([1.5], like=like), lnb.array([1.5], like=like),
+                 lnb.fromiter([1.5], "float32", device="mlx"), lnb.identity(2, like=like),
                  lnb.linspace(0, lnb.ones(2, device="mlx", dtype="float32"), 3), lnb.r_[like, 1.0],
                  lnb.fromfunction(lambda i: i, (2,), device="mlx"), lnb.fromstring("1.5", sep=" ", device="mlx")):
         assert made.device == "mlx" and made.dtype == np.float32

@@ -31,8 +31,8 @@ class ndarray(Tensor, metaclass=_OfTensors):
 
     __slots__ = ()
 
-    def __new__(cls, shape: Any, dtype: Any = None, buffer: Any = None, offset: int = 0, strides: Any = None,
-                order: str | None = None) -> Tensor:  # type: ignore[misc]
+    def __new__(cls, shape: Any, dtype: Any = None, buffer: Any = None, offset: int = 0,  # type: ignore[misc]
+                strides: Any = None, order: str | None = None) -> Tensor:
         """A tensor; of a buffer, on its memory from byte `offset` on, at strides in bytes."""
         sizes = shapes.check_sizes("ndarray", shapes.as_shape("ndarray", shape))
         if buffer is None and strides is None:

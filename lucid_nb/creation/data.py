@@ -9,7 +9,7 @@ from .. import backend, dtypes, shapes
 from ..apply import as_array, check_fits
 from ..array import Tensor
 from ..errors import DTypeError, ShapeError
-from ..ops.movement import astype, duplicate, memory_order, reshape, to
+from ..ops.movement import astype, in_order, reshape, to
 from ..register import public
 
 
@@ -107,7 +107,7 @@ def asarray(data: Any, /, dtype: Any = None, order: str | None = None, *, device
         found = found.copy() if copy and found is data else found
     else:
         found = Tensor(_raw_of("asarray", data, dtype, device, copies=bool(copy)))
-    found = found if order is None else _in_order("asarray", found, order)
+    found = found if order is None else in_order("asarray", found, order)
     if copy is False and not _shares(found, data):
         raise ShapeError(f"asarray: {type(data).__name__} data to {found.dtype} on {found.device} needs a copy, and "
                          "copy=False. Leave copy out.")
@@ -119,15 +119,6 @@ def _shares(found: Tensor, data: Any) -> bool:
     if isinstance(data, Tensor):
         return found is data or (found.storage is not None and found.storage is data.storage)
     return isinstance(data, np.ndarray) and found.device == "cpu" and np.may_share_memory(found.raw, data)
-
-
-def _in_order(op: str, x: Tensor, order: str) -> Tensor:
-    """The tensor with a memory order: itself where it has it, or where the device has no strides."""
-    wanted = memory_order(op, x, order)
-    flags = getattr(x.raw, "flags", None)
-    if str(order).upper() not in "CF" or flags is None or (flags.c_contiguous if wanted == "C" else flags.f_contiguous):
-        return x
-    return duplicate(x, wanted)
 
 
 @public(names=("array",), method=False)
@@ -143,7 +134,7 @@ def array(data: Any, dtype: Any = None, *, copy: bool | None = True, order: str 
     found = tensor(data, dtype=dtype, device=device) if copy else asarray(data, dtype, device=device, copy=copy)
     if str(order or "K").upper() != "K" or _is_fortran(data):
         is_kept = str(order or "K").upper() in "AK"
-        found = _in_order("array", found, "F" if is_kept and _is_fortran(data) else str(order or "K"))
+        found = in_order("array", found, "F" if is_kept and _is_fortran(data) else str(order or "K"))
     return found.reshape((1,) * (ndmin - found.ndim) + found.shape) if ndmin > found.ndim else found
 
 

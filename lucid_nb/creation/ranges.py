@@ -65,7 +65,9 @@ def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, ret
     count = _count("linspace", num)
     if not isinstance(start, Tensor) and not isinstance(stop, Tensor):
         name = place_of(device, None)
-        found = _on_host("linspace", lambda: np.linspace(start, stop, count, endpoint, True, axis=axis), start, stop)
+        def numpys() -> Any:
+            return np.linspace(start, stop, num=count, endpoint=endpoint, retstep=True, axis=axis)
+        found = _on_host("linspace", numpys, start, stop)
         if dtype is not None and dtypes.as_dtype("linspace", dtype).kind in "iu":
             found = np.floor(found[0]), found[1]
         numbers = from_host("linspace", found[0], dtype, name, requires_grad)

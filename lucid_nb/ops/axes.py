@@ -208,7 +208,7 @@ def flatten(x: Any, /, start_axis: int | str = 0, end_axis: int = -1, *, order: 
     (2, 12)
     """
     if isinstance(start_axis, str):
-        start_axis, order = 0, start_axis
+        return flatten(x, order=start_axis)
     x = as_tensor("flatten", x)
     if x.ndim == 0 or (start_axis, end_axis) == (0, -1):
         flat = ravel(x, order)

@@ -11,6 +11,7 @@ from ..errors import ShapeError
 from ..register import public
 from ..storage import Diagonal, Permute
 from ..views import embedding
+from .flat import Flat
 from .logic import where
 from .movement import as_tensor, deliver, reshape
 
@@ -117,7 +118,7 @@ def fill_diagonal(x: Tensor, value: Any, /, wrap: bool = False) -> None:
         raise ShapeError(f"fill_diagonal: shape {x.shape} has unequal axes. Fill the diagonals of two of them.")
     step = sum(shapes.product(x.shape[axis + 1:]) for axis in range(x.ndim))
     end = None if wrap or x.ndim > 2 else x.shape[1] * x.shape[1]
-    x.flat[:end:step] = value
+    Flat(x)[:end:step] = value
 
 
 # ----------------------------------------------------------------------------------------------- triangles

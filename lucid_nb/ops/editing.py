@@ -10,8 +10,10 @@ from ..array import Tensor
 from ..errors import DTypeError, IndexError, ShapeError
 from ..register import functions, public
 from ..storage import Slice
-from .indexing import take
+from .gathering import take
 from .movement import as_tensor, astype, duplicate, joined, reshape, tensors_of
+
+FEW = 64          # runs; more are gathered one by one
 
 
 def _on_axis(op: str, x: Any, axis: int | None) -> tuple[Tensor, int]:
@@ -63,10 +65,12 @@ def delete(x: Any, obj: Any, /, axis: int | None = None) -> Tensor:
     gone = np.unique(places)
     if gone.size == 0:
         return duplicate(x, "C")
-    if gone[-1] - gone[0] + 1 == gone.size:                # a run: two views are joined
-        first = int(gone[0])
-        return joined("delete", [_part(x, axis, 0, first), _part(x, axis, first + gone.size, None)], axis, None, None,
-                      "same_kind")
+    breaks = np.flatnonzero(np.diff(gone) > 1)
+    if breaks.size < FEW:                                  # what lies between runs: views are joined
+        stops = [int(stop) for stop in (*gone[[0]], *gone[breaks + 1], size)]
+        starts = [0, *[int(start) + 1 for start in (*gone[breaks], gone[-1])]]
+        parts = [_part(x, axis, start, stop) for start, stop in zip(starts, stops)]
+        return joined("delete", parts, axis, None, None, "same_kind")
     kept = np.ones(size, bool)
     kept[gone] = False
     return take(x, np.flatnonzero(kept), axis)

@@ -131,7 +131,7 @@ def copyto(dst: Any, src: Any, /, casting: str = "same_kind", where: Any = True)
     tensor([1., 0., 3.])
     """
     if isinstance(dst, np.ndarray):
-        np.copyto(dst, np.asarray(src), casting=casting, where=np.asarray(where))  # type: ignore[call-overload]
+        np.copyto(dst, np.asarray(src), casting=casting, where=np.asarray(where))  # type: ignore[arg-type]
         return
     if not isinstance(dst, Tensor):
         raise DTypeError(f"copyto: dst is of type {type(dst).__name__}. Give a tensor.")

@@ -1,14 +1,17 @@
-"""Questions about dtypes: of tensors, arrays, numbers and dtypes alike, as NumPy and the array API ask them."""
+"""Questions about dtypes, of tensors, numbers and dtypes alike, and about shape and memory, as NumPy asks them."""
 
+from math import prod
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from .. import dtypes
+from ..apply import as_array
 from ..array import Tensor
 from ..errors import DTypeError
 from ..register import public
+from ..shapes import normalize_axes
 
 KINDS = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
          "complex floating": "c", "numeric": "iufc"}
@@ -145,3 +148,59 @@ def common_type(*arrays: Any) -> type[np.generic]:
         return np.common_type(*[x.to_host() if isinstance(x, Tensor) else np.asarray(x) for x in arrays])
     except TypeError as error:
         raise DTypeError(f"common_type: {error}. Use arrays of numbers.") from None
+
+
+# ---------------------------------------------------------------------------------------- shape and memory
+@public(method=False)
+def shape(x: Any, /) -> tuple[int, ...]:
+    """The extents of an array, or of what becomes one.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.shape([[1, 2]])
+    (1, 2)
+    """
+    return x.shape if isinstance(x, Tensor) else as_array("shape", x).shape
+
+
+@public(method=False)
+def ndim(x: Any, /) -> int:
+    """How many axes.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.ndim(3)
+    0
+    """
+    return len(shape(x))
+
+
+@public(method=False)
+def size(x: Any, /, axis: int | tuple[int, ...] | None = None) -> int:
+    """How many elements, in all or along axes.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.size([[1, 2]]), lnb.size([[1, 2]], 0)
+    (2, 1)
+    """
+    extents = shape(x)
+    return prod([extents[a] for a in normalize_axes("size", axis, len(extents))])
+
+
+@public(method=False)
+def isfortran(x: Any, /) -> bool:
+    """Does the memory run along the first axis first, and only so? Where there are no strides it never does.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.isfortran(lnb.zeros((2, 3)).T)
+    True
+    """
+    return bool(flags(x).fnc) if isinstance(x, Tensor) else np.isfortran(x)
+
+
+def flags(self: Tensor) -> Any:
+    """NumPy's flags of the memory: contiguous, writeable and so on; of a device without strides, those of C order."""
+    raw = self.refresh().raw
+    return self.numpy().flags if isinstance(raw, np.ndarray) else np.lib.stride_tricks.as_strided(
+        np.empty(1, self.dtype), self.shape, self.strides).flags
+
+
+Tensor.flags = property(flags, doc=flags.__doc__)  # type: ignore[attr-defined]

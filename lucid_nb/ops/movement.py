@@ -32,7 +32,7 @@ def deliver(op: str, result: Tensor, out: Any, casting: str = "same_kind") -> An
     if out.shape != result.shape:
         raise ShapeError(f"{op}: out has shape {out.shape}, the result {result.shape}. Make them equal.")
     if isinstance(out, np.ndarray):
-        np.copyto(out, np.asarray(result), casting=casting)  # type: ignore[call-overload]
+        np.copyto(out, np.asarray(result), casting=casting)  # type: ignore[arg-type]
     else:
         out.write(result, op, casting)
     return out
@@ -160,9 +160,12 @@ def tensors_of(op: str, arrays: Any) -> list[Tensor]:
         arrays = list(as_tensor(op, arrays))
     if len(arrays) == 0:
         raise ShapeError(f"{op}: no arrays. Give at least one.")
-    device = next((x.device for x in arrays if isinstance(x, Tensor)), backend.default_device())
+    found = operands(op, list(arrays))
+    if all([isinstance(x, Tensor) for x in found]):
+        return found
+    device = next((x.device for x in found if isinstance(x, Tensor)), backend.default_device())
     return [x if isinstance(x, Tensor) else fresh(constant(op, x, dtypes.promote((type(x),)), backend.table(device)))
-            for x in operands(op, list(arrays))]
+            for x in found]
 
 
 def joined(op: str, tensors: Sequence[Tensor], axis: int | None, out: Any, dtype: Any, casting: str) -> Tensor:
@@ -170,6 +173,8 @@ def joined(op: str, tensors: Sequence[Tensor], axis: int | None, out: Any, dtype
     if axis is None:
         tensors, axis = [reshape(x, -1) for x in tensors], 0
     axis = shapes.check_concat(op, [x.shape for x in tensors], axis)
+    if dtype is None and out is None and len({x.dtype for x in tensors}) == 1:
+        return apply(_concatenate, tensors, {"axis": axis})
     if dtype is not None and out is not None:
         raise DTypeError(f"{op}: got both out and dtype. The dtype is that of out: leave dtype away.")
     wanted = dtypes.as_dtype(op, dtype) if dtype is not None else dtypes.promote(tuple(x.dtype for x in tensors))
@@ -196,14 +201,11 @@ def astype(x: Any, dtype: Any, /, order: str = "K", casting: str = "unsafe", sub
     check_cast("astype", x.dtype, wanted, casting)
     if device is not None:
         x = to(x, device)
-    is_across = memory_order("astype", x, order) == "F" and x.ndim > 1
     if wanted == x.dtype:
-        return duplicate(x, "F" if is_across else "C") if copy else x
+        return duplicate(x, memory_order("astype", x, order)) if copy else in_order("astype", x, order)
     if x.dtype.kind == "c" and wanted.kind != "c" and wanted.kind != "b":
         raise DTypeError(f"astype: {x.dtype} to {wanted} loses the imaginary part. Take .real, or abs(x).")
-    if is_across:
-        return apply(_cast, (x.T,), {"dtype": wanted}).T
-    return apply(_cast, (x,), {"dtype": wanted})
+    return in_order("astype", apply(_cast, (x,), {"dtype": wanted}), order)
 
 
 def memory_order(op: str, x: Tensor, order: Any) -> str:
@@ -212,6 +214,15 @@ def memory_order(op: str, x: Tensor, order: Any) -> str:
     if found not in (*ORDERS, "K"):
         raise ShapeError(f"{op}: order {order!r} is unknown. Use one of C, F, A, K.")
     return found if found in "CF" else "F" if _is_only_f_contiguous(x) else "C"
+
+
+def in_order(op: str, x: Tensor, order: Any) -> Tensor:
+    """The tensor with a memory order: itself where it has it, or where the device has no strides."""
+    wanted = memory_order(op, x, order)
+    flags = getattr(x.raw, "flags", None)
+    if str(order or "K").upper() not in "CF" or flags is None:
+        return x
+    return x if (flags.c_contiguous if wanted == "C" else flags.f_contiguous) else duplicate(x, wanted)
 
 
 def duplicate(x: Tensor, order: str) -> Tensor:
@@ -246,4 +257,9 @@ def to(self: Tensor, target: Any) -> Tensor:
     return astype(self, target, copy=False)
 
 
-Tensor.to = to  # type: ignore[method-assign]
+def to_device(self: Tensor, device: str, /, *, stream: Any = None) -> Tensor:
+    """The tensor on another device; itself where it is there. The array API's word for `to`; `stream` means nothing."""
+    return to(self, backend.resolve(device))
+
+
+Tensor.to, Tensor.to_device = to, to_device  # type: ignore[method-assign, attr-defined]

@@ -64,8 +64,9 @@ def pad(x: Any, pad_width: Any, /, mode: str | Callable = "constant", **options:
     kind = found.get("reflect_type", "even")
     if kind not in ("even", "odd"):
         raise ShapeError(f"pad: reflect_type {kind!r} is unknown. Use 'even' or 'odd'.")
-    fill = _odd_reflections if kind == "odd" else _sources
-    return _by_axis(x, pairs, fill, ((mode, mode),) * x.ndim)
+    if kind == "odd":
+        return _by_axis(x, pairs, _odd_reflections, ((mode, mode),) * x.ndim)
+    return apply(_pad_self, (x,), {"pairs": pairs, "mode": mode})
 
 
 # ----------------------------------------------------------------------------------------------- arguments
@@ -112,7 +113,7 @@ def _per_axis(what: str, given: Any, ndim: int) -> Pairs:
         pairs = [tuple(pair) for pair in array.tolist()]
     else:
         raise ShapeError(f"pad: {what} of shape {array.shape} for {ndim} axes. Give one, a pair, or a pair an axis.")
-    return tuple(pairs)  # type: ignore[arg-type]
+    return tuple(pairs)
 
 
 def _refuse_empty(shape: shapes.Shape, pairs: Pairs, mode: str) -> None:
@@ -187,13 +188,7 @@ def _rounded(value: Tensor, dtype: np.dtype) -> Tensor:
     return functions["rint"](value) if dtype.kind in "iu" and value.dtype.kind == "f" else value
 
 
-def _sources(x: Tensor, axis: int, widths: tuple[int, int], modes: tuple[str, str]) -> tuple:
-    """Parts made of the axis itself: views of runs of it, forwards or backwards."""
-    size, (low, high) = x.shape[axis], widths
-    return tuple([_runs(x, axis, _source(modes[0], np.arange(start, stop), size))
-                  for start, stop in ((-low, 0), (size, size + high))])
-
-
+# --------------------------------------------------------------------------------------- by its own elements
 def _source(mode: str, places: np.ndarray, size: int) -> np.ndarray:
     """Which cell of the axis is seen at places outside it."""
     if mode == "edge" or size == 1:
@@ -205,28 +200,70 @@ def _source(mode: str, places: np.ndarray, size: int) -> np.ndarray:
     return np.minimum(within, period - within - (mode == "symmetric"))
 
 
-def _runs(x: Tensor, axis: int, places: np.ndarray) -> list[Tensor]:
-    """Slices that are at these places one after the other."""
-    found, start = [], 0
-    while start < places.size:
-        step = int(places[start + 1] - places[start]) if start + 1 < places.size else 1
-        breaks = np.flatnonzero(np.diff(places[start:]) != step)
-        count = int(breaks[0]) + 1 if breaks.size else places.size - start
-        first = int(places[start])
-        if step == 0:
-            found.append(_spread(_part(x, axis, first, first + 1), x, axis, count))
-        else:
-            stop = first + step * count
-            found.append(_part(x, axis, first, stop if stop >= 0 else None, step))
-        start += count
+def _runs(size: int, widths: tuple[int, int], mode: str) -> list[tuple[slice, slice]]:
+    """(where, from where) in the padded axis, of runs outside the middle that are its cells forwards or backwards."""
+    low, high = widths
+    found = []
+    for begin, end in ((-low, 0), (size, size + high)):
+        places, start = _source(mode, np.arange(begin, end), size), 0
+        while start < places.size:
+            step = int(places[start + 1] - places[start]) if start + 1 < places.size else 1
+            breaks = np.flatnonzero(np.diff(places[start:]) != step)
+            count = int(breaks[0]) + 1 if breaks.size else places.size - start
+            first, there = low + int(places[start]), low + begin + start
+            stop = first + step * count if step else first + 1
+            found.append((slice(there, there + count), slice(first, stop if stop >= 0 else None, step or None)))
+            start += count
     return found
+
+
+def _pad_by_itself(table: Any, x: Any, pairs: tuple[tuple[int, int], ...], mode: str) -> Any:
+    """The middle, then the parts outside it axis by axis, each from what is there already."""
+    shape = tuple(x.shape)
+    if not table.aliases:
+        for axis, (size, (low, high)) in enumerate(zip(shape, pairs)):
+            places = _source(mode, np.arange(-low, size + high), size)
+            order = (axis, *range(axis), *range(axis + 1, len(shape)))
+            rows = table.gather(table.permute(x, order), table.from_numpy(places))
+            x = table.permute(rows, shapes.inverse_permutation(order)) if low or high else x
+        return x
+    new = table.empty(tuple(low + size + high for size, (low, high) in zip(shape, pairs)), table.dtype_of(x))
+    middle = [slice(low, low + size) for size, (low, _) in zip(shape, pairs)]
+    table.assign(table.slice(new, tuple(middle)), x)
+    for axis, (size, widths) in enumerate(zip(shape, pairs)):
+        before, behind = (slice(None),) * axis, tuple(middle[axis + 1:])
+        for there, here in _runs(size, widths, mode):
+            table.assign(table.slice(new, (*before, there, *behind)), table.slice(new, (*before, here, *behind)))
+    return new
+
+
+def _pull_by_itself(ops: Any, info: Info, g: Any, pairs: tuple[tuple[int, int], ...], mode: str) -> tuple:
+    """What arrives at each cell from all places where it is seen, summed axis by axis, the last one first."""
+    for axis in reversed(range(len(pairs))):
+        size, (low, high) = info.shape(0)[axis], pairs[axis]
+        if low or high:
+            places = _source(mode, np.arange(-low, size + high), size)
+            order = (axis, *range(axis), *range(axis + 1, len(pairs)))
+            rows = ops.permute(g, axes=order)
+            found = ops.add_at(ops.zeros((size, *rows.shape[1:]), rows), rows, places=places)
+            g = ops.permute(found, axes=shapes.inverse_permutation(order))
+    return (g,)
+
+
+_pad_self = Primitive("pad_by_itself", _pad_by_itself, _pull_by_itself)
+_add_at = Primitive(
+    "add_at", lambda table, x, rows, places: table.scatter_add(x, table.from_numpy(places), rows),
+    lambda ops, info, g, places: (g, ops.rows_at(g, places=places)))
+_rows_at = Primitive(
+    "rows_at", lambda table, x, places: table.gather(x, table.from_numpy(places)),
+    lambda ops, info, g, places: (ops.add_at(ops.zeros(info.shape(0), g), g, places=places),))
 
 
 def _odd_reflections(x: Tensor, axis: int, widths: tuple[int, int], modes: tuple[str, str]) -> tuple:
     """Reflections at a point: twice the edge less what lies across it. Where they are wide, in rounds, as NumPy's."""
     size, skipped = x.shape[axis], 1 if modes[0] == "reflect" else 0
     if size == 1:
-        return _sources(x, axis, widths, ("edge", "edge"))
+        return tuple([_spread(x, x, axis, width)] for width in widths)
     (low, high), whole = widths, x
     before: list[Tensor] = []
     after: list[Tensor] = []

@@ -24,7 +24,7 @@ def sliding_window_view(x: Any, window_shape: int | Sequence[int], axis: int | S
     x = as_tensor(op, x)
     _refuse_writing(op, writeable)
     sizes = shapes.as_shape(op, window_shape)
-    given = tuple(range(x.ndim)) if axis is None else tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    given: Any = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     axes = tuple(shapes.normalize_axis(op, one, x.ndim) for one in given)
     if len(sizes) != len(axes):
         raise ShapeError(f"{op}: a window of {len(sizes)} sizes for {len(axes)} axes. Give a size for each.")

@@ -23,18 +23,11 @@ def _pull_repeat(ops: Any, info: Info, g: Any, counts: int | np.ndarray, axis: i
         return (ops.sum(ops.reshape(g, shape=(*outer, size, counts, *inner)), axes=(axis + 1,), keepdims=False),)
     order = (axis, *range(axis), *range(axis + 1, len(info.shape(0))))
     rows = ops.permute(g, axes=order)
-    found = ops.add_repeated(ops.zeros((size, *outer, *inner), g), rows, counts=counts)
+    found = ops.add_at(ops.zeros((size, *outer, *inner), g), rows, places=np.repeat(np.arange(size), counts))
     return (ops.permute(found, axes=shapes.inverse_permutation(order)),)
 
 
-def _places(table: Any, counts: np.ndarray) -> Any:
-    return table.from_numpy(np.repeat(np.arange(counts.size), counts))
-
-
 _repeat = Primitive("repeat_by", lambda table, x, counts, axis: table.repeat(x, counts, axis), _pull_repeat)
-_add_repeated = Primitive(
-    "add_repeated", lambda table, x, rows, counts: table.scatter_add(x, _places(table, counts), rows),
-    lambda ops, info, g, counts: (g, ops.repeat_by(g, counts=counts, axis=0)))
 
 
 @public()

@@ -78,3 +78,28 @@ signedinteger single timedelta64 ubyte uint uintc uintp ulong ulonglong unsigned
 @pytest.mark.parametrize("name", NAMES)
 def test_constants_and_dtypes_are_numpys_objects(name):
     assert getattr(lnb, name) is getattr(np, name)
+
+
+@pytest.mark.parametrize("array", [np.zeros((2, 3)), np.zeros((2, 3), order="F"), np.zeros((2, 3))[:, ::2],
+                                   np.zeros(()), [[1, 2]], 5], ids=range(6))
+def test_shape_and_memory_are_numpys(array):
+    given = lnb.asarray(array) if isinstance(array, np.ndarray) else array
+    assert lnb.shape(given) == np.shape(array) and lnb.ndim(given) == np.ndim(array)
+    assert lnb.size(given) == np.size(array)
+    if np.ndim(array) > 1:
+        assert lnb.size(given, 1) == np.size(array, 1) and lnb.size(given, (0, -1)) == np.size(array)
+    if isinstance(array, np.ndarray):
+        assert lnb.isfortran(given) == np.isfortran(array)
+        for flag in ("c_contiguous", "f_contiguous", "writeable", "aligned"):
+            assert getattr(given.flags, flag) == getattr(array.flags, flag)
+
+
+def test_flags_say_what_may_be_written():
+    x = lnb.tensor([1.0, 2.0], requires_grad=True)
+    assert not x.flags.writeable and not lnb.broadcast_to(lnb.zeros(1), (2,)).flags.writeable
+    assert lnb.zeros((2, 3), device="mlx").T.flags.c_contiguous
+
+
+def test_to_device_is_the_array_apis_to():
+    x = lnb.ones(2, dtype="float32")
+    assert x.to_device("cpu") is x and x.to_device("mlx").device == "mlx"

@@ -162,3 +162,44 @@ def test_reshape_follows_numpys_orders(array, order):
 def test_reshape_in_an_unknown_order_is_refused():
     with pytest.raises(lnb.ShapeError, match=r"reshape: order 'K' is unknown\. Use one of C, F, A"):
         lnb.ones(4).reshape(2, 2, order="K")
+
+
+# ------------------------------------------------------------------------------------- casting, order, copies
+@pytest.mark.parametrize("casting", ["no", "equiv", "safe", "same_kind", "unsafe"])
+@pytest.mark.parametrize("source, target", [("float32", "float64"), ("float64", "float32"), ("int64", "int8"),
+                                            ("int32", "float32"), ("float32", "int32"), ("uint8", "int16"),
+                                            ("bool", "int8"), ("float64", "complex64"), ("int8", "int8")])
+def test_astype_casts_as_numpys(source, target, casting):
+    x = np.ones(2, source)
+    try:
+        wanted = x.astype(target, casting=casting)
+    except TypeError:
+        with pytest.raises(errors.DTypeError, match=f"astype: {source} does not go into {target} by casting"):
+            lnb.asarray(x).astype(target, casting=casting)
+        return
+    found = lnb.astype(lnb.asarray(x), target, casting=casting)
+    assert found.dtype == wanted.dtype and found.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A", "K"])
+@pytest.mark.parametrize("array", [X, np.asfortranarray(X)], ids=["C", "F"])
+def test_orders_of_copies_are_numpys(order, array):
+    x = lnb.asarray(array)
+    for found, wanted in ((x.copy(order), array.copy(order)),
+                          (x.astype("float64", order), array.astype("float64", order)),
+                          (x.astype("float32", order), array.astype("float32", order)),
+                          (x.flatten(order), array.flatten(order))):
+        assert found.strides == wanted.strides and np.array_equal(found.numpy(), wanted)
+        assert not np.shares_memory(found.numpy(), array)
+    assert lnb.astype(x, "float32", copy=False) is x
+    with pytest.raises(errors.ShapeError, match="copy: order 'X' is unknown"):
+        x.copy("X")
+
+
+def test_ordered_copies_keep_the_gradient():
+    check_grad(lambda x: x.copy("F") * x.astype("float64", "F"), X[0] / 8)
+
+
+def test_unknown_casting_is_refused():
+    with pytest.raises(errors.DTypeError, match="astype: casting 'sane' is unknown"):
+        lnb.ones(1).astype("int8", casting="sane")
