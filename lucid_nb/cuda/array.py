@@ -206,5 +206,6 @@ def reinterpret(array: DeviceArray, dtype: np.dtype) -> DeviceArray:
     """The same bits as another dtype, a view: one of another size divides or joins elements of the last axis."""
     old, new = array.element.itemsize, dtype.itemsize
     shape = (*array.shape[:-1], array.shape[-1] * old // new) if array.shape else ()
-    strides = (*[stride * old // new for stride in array.strides[:-1]], *array.strides[-1:])
+    last = array.strides[-1:] if old == new else (1,) * len(shape[-1:])        # one element has any stride
+    strides = (*[stride * old // new for stride in array.strides[:-1]], *last)
     return DeviceArray(array.memory.view(storage(dtype)), shape, strides, array.offset * old // new, dtype)
