@@ -18,6 +18,7 @@ UFUNCS = {"sum": np.add, "prod": np.multiply, "logsumexp": np.logaddexp}
 COSTS = {"sum": 2, "prod": 2, "logsumexp": 40}               # of an element, in elements that are only read
 WHOLE = tuple(np.dtype(name) for name in ("int64", "uint64"))
 CHAINS = 16                                                  # as in loops/scan.py
+SHORT = 64                                                   # of a row that is better taken beside its neighbours
 RANKED = (*FLOATS, *WHOLE, np.dtype(np.int32))               # dtypes that the kernels of extremes take
 
 
@@ -46,6 +47,8 @@ def _scan(kind: str, raw: np.ndarray, axis: int) -> np.ndarray:
     source, stage, layout = _walked(raw, axis)
     if stage is None:
         return raw.copy()
+    if kind == "logsumexp" and stage.cols < SHORT and stage.outer > stage.cols and not stage.by_columns:
+        return np.moveaxis(_scan(kind, contiguous(np.moveaxis(raw, axis, 0)), 0), 0, axis)
     result = memory.empty(source.shape, raw.dtype)
     integers = (CHAINS,) if kind == "logsumexp" and not stage.by_columns else ()
     _launch(f"scan:{prefix}{kind}", stage, COSTS[kind], (source, result), integers)

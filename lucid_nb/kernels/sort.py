@@ -6,7 +6,7 @@ row is one thread's, and equal elements keep their order, so results have the sa
 
 from functools import lru_cache
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,6 +60,14 @@ def coding(dtype: np.dtype) -> Coding | None:
     return Coding(np.dtype(np.float64 if dtype.itemsize == 8 else np.float32), FLOAT)
 
 
+def _narrowed(rows: np.ndarray) -> np.ndarray:
+    """Numbers in the same order that take 32 bits, where 64-bit integers lie so close together."""
+    if rows.dtype.kind not in "iu" or rows.dtype.itemsize < 8 or rows.shape[-1] < FEW:
+        return rows
+    low = rows.min()
+    return (rows - low).astype(np.uint32) if int(rows.max()) - int(low) < 1 << 32 else rows
+
+
 def _rows(raw: np.ndarray, axis: int) -> np.ndarray:
     """The array with an axis last, contiguous."""
     return contiguous(raw if axis == raw.ndim - 1 else np.moveaxis(raw, axis, -1))
@@ -91,7 +99,7 @@ def sort(raw: np.ndarray, axis: int, descending: bool) -> np.ndarray:
 
 
 def _sorted_by_digits(rows: np.ndarray, code: Coding, descending: bool) -> np.ndarray:
-    keys, cols = memory.empty(rows.shape, code.word), rows.shape[-1]
+    keys = memory.empty(rows.shape, code.word)
     _launch("sort:encode", rows.size, 2, code.words(rows), keys, code.width, code.kind, int(descending), 1)
     _sort_keys(keys, 0, code.digits)
     found = memory.empty(rows.shape, code.word)
@@ -109,7 +117,8 @@ def _sort_keys(keys: np.ndarray, first_bit: int, digits: int) -> None:
 def argsort(raw: np.ndarray, axis: int, descending: bool) -> np.ndarray:
     """The places that put the elements along an axis in order, int64; equal elements keep their order."""
     rows = _rows(raw, axis)
-    code = coding(raw.dtype)
+    rows = _narrowed(rows) if rows.size else rows
+    code = coding(rows.dtype)
     if code is None or rows.shape[-1] >= MOST or rows.size == 0:
         return _back(_argsort_by_numpy(rows, descending), axis)
     return _back(_places(rows, code, descending), axis)
@@ -127,7 +136,9 @@ def sorted_places(raw: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     code = coding(raw.dtype)
     if code is None or raw.size >= MOST or raw.size == 0:
         return _argsort_by_numpy(raw, False), None
-    places, keys = _by_digits(contiguous(raw), code, False)
+    rows = _narrowed(contiguous(raw))
+    code = coding(rows.dtype) or code
+    places, keys = _by_digits(rows, code, False)
     return places, np.right_shift(keys, np.uint64(32), out=keys) if code.width == 32 else keys
 
 
@@ -201,7 +212,7 @@ def _selected(rows: np.ndarray, code: Coding, count: int, largest: bool) -> np.n
 
 
 # ------------------------------------------------------------------------------------------------------- searching
-def searchsorted(table: np.ndarray, values: np.ndarray, side: str) -> np.ndarray:
+def searchsorted(table: np.ndarray, values: np.ndarray, side: Any) -> np.ndarray:
     """Where values belong in a sorted one-dimensional table of their dtype, int64; before equals, or behind (right)."""
     code = coding(values.dtype)
     if code is None or table.size == 0:

@@ -23,7 +23,7 @@ registry["conjugated"] = Elementwise("conjugated", trace(lambda m, x: m.conjugat
 # ---------------------------------------------------------------------------------------------- primitives
 def _cut(ops: Any, x: Any, axis: int, part: slice) -> Any:
     """A slice along an axis."""
-    return ops.view(x, steps=(Slice(((slice(None),) * axis + (part,))),))
+    return ops.view(x, steps=(Slice((slice(None),) * axis + (part,)),))
 
 
 def _turned(ops: Any, x: Any, axis: int) -> Any:

@@ -58,7 +58,7 @@ def _distinct(x: Tensor, index: bool, inverse: bool, counts: bool, equal_nan: bo
     return found
 
 
-def _distinct_slices(x: Tensor, axis: int, index: bool, inverse: bool, counts: bool, equal_nan: bool) -> list[Tensor]:
+def _distinct_slices(x: Tensor, axis: int, index: bool, inverse: Any, counts: Any, equal_nan: bool) -> list[Tensor]:
     """The distinct slices along an axis, in lexicographic order; found on the host."""
     host = x.to_host()
     host = host.astype(np.float32) if host.dtype == dtypes.BFLOAT16 else host

@@ -37,7 +37,7 @@ def log_plus(a, b):
 
 
 def running_rows(combine, identity, run, checks):
-    """The kernel of rows by `run` of lanes.py; where it checks, a block that may have lost digits is done one by one."""
+    """The kernel of rows by `run` of lanes.py; where it checks, blocks that may lose digits are done one by one."""
     @scalar
     def one_by_one(x, out, count, carry, kept):
         """The running values of `count` elements, each from the one before; the last one."""

@@ -158,7 +158,7 @@ def search_some(table, values, out, count, size, right):
 
 
 def search(start, stop, table, values, out, size, right):
-    """Unit: a value. out = how many of the `size` (1 or more) sorted elements come before it; equal ones too if right."""
+    """Unit: a value. out = how many of `size` (1 or more) sorted elements come before it; equal ones too if right."""
     mark_kernel()
     for first in range(start, stop, WIDE):
         search_some(table, shift(values, first), shift(out, first), min(WIDE, stop - first), size, right)
