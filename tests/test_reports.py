@@ -240,6 +240,17 @@ def test_report_b25_logsumexp_of_only_minus_infinity_has_gradient_zero(device):
     assert found.item() == -np.inf and x.grad.tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_report_b27_loss_of_ignored_targets_is_zero_and_a_bad_class_is_named(device):
+    for function in (lnb.cross_entropy, lnb.nn.functional.cross_entropy, lnb.nn.functional.nll_loss):
+        x = leaf([[0.1, 0.2, 0.7], [0.3, 0.3, 0.4]], device)
+        found = function(x, lnb.asarray(np.array([-100, -100]), device=device))
+        found.backward()
+        assert found.item() == 0 and x.grad.tolist() == [[0] * 3] * 2
+        with pytest.raises(errors.IndexError, match=r"target -4 at \(1,\) is no class\. Use 0 to 2"):
+            function(x, lnb.asarray(np.array([0, -4]), device=device))
+
+
 def test_report_b31_overwritten_value_names_both_ops_and_both_lines():
     w = leaf([1, 2])
     y = lnb.exp(w)
@@ -330,6 +341,17 @@ def test_report_d47_small_op_takes_the_short_road():
     finally:
         sys.setprofile(None)
     assert len(calls) <= 12, calls
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name, text", [
+    ("matmul", "matmul: inner sizes differ, 3 and 2 (shapes (2, 3) and (2, 3)). Transpose one."),
+    ("dot", "dot: axis 1 of shape (2, 3) has size 3, axis 0 of shape (2, 3) has 2. They must be equal.")])
+def test_report_d55_shapes_that_do_not_fit_are_refused_in_one_text_on_every_device(name, text, device):
+    x = leaf(np.ones((2, 3)), device)
+    with pytest.raises(errors.ShapeError) as caught:
+        getattr(lnb, name)(x, x)
+    assert str(caught.value) == text
 
 
 def test_report_d56_declared_python_versions_are_those_of_the_source():

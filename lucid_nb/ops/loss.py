@@ -51,13 +51,12 @@ def cross_entropy(logits: Any, target: Any, /, *, ignore_index: int = -100, redu
     """
     logits, target = map(partial(as_tensor, "cross_entropy"), operands("cross_entropy", (logits, target)))
     ignore_index = shapes.as_integer("cross_entropy", "ignore_index", ignore_index)
-    _check(logits, target, reduction)
+    if reduction not in REDUCTIONS:
+        raise ShapeError(f"cross_entropy: reduction {reduction!r} is unknown. Use one of {', '.join(REDUCTIONS)}.")
+    check_target("cross_entropy", logits, target)
     logits = astype(logits, dtypes.real_float("cross_entropy", logits.dtype), copy=False)
-    axis = min(logits.ndim - 1, 1)
-    classes, shape = logits.shape[axis], target.shape
-    _check_classes(target, classes, ignore_index)
-    order = (*range(axis), *range(axis + 1, logits.ndim), axis)
-    rows = reshape(permute_dims(logits, order), shapes.product(shape), classes)
+    rows, shape = examples(logits), target.shape
+    check_classes("cross_entropy", target, rows.shape[1], ignore_index)
     losses = apply(_cross_entropy, (rows, reshape(astype(target, dtypes.INT64, copy=False), -1)),
                    {"ignore_index": ignore_index})
     if reduction == "none":
@@ -69,22 +68,29 @@ def cross_entropy(logits: Any, target: Any, /, *, ignore_index: int = -100, redu
     return total / float(max(counted, 1))
 
 
-def _check(logits: Tensor, target: Tensor, reduction: str) -> None:
-    if reduction not in REDUCTIONS:
-        raise ShapeError(f"cross_entropy: reduction {reduction!r} is unknown. Use one of {', '.join(REDUCTIONS)}.")
+def examples(x: Tensor) -> Tensor:
+    """Scores of classes as one row an example: the classes, on axis 1 (0 of one example), become the last axis."""
+    axis = min(x.ndim - 1, 1)
+    order = (*range(axis), *range(axis + 1, x.ndim), axis)
+    return reshape(permute_dims(x, order), shapes.product(x.shape[:axis] + x.shape[axis + 1:]), x.shape[axis])
+
+
+def check_target(op: str, logits: Tensor, target: Tensor) -> None:
+    """Refuse targets that are no integers, or not one for each example."""
     if target.dtype.kind not in "iu":
-        raise DTypeError(f"cross_entropy: target is {target.dtype}. Use integer classes.")
+        raise DTypeError(f"{op}: target is {target.dtype}. Use integer classes.")
     axis = min(logits.ndim - 1, 1)
     wanted = logits.shape[:axis] + logits.shape[axis + 1:]
     if logits.ndim == 0 or target.shape != wanted:
-        raise ShapeError(f"cross_entropy: logits {logits.shape} and target {target.shape} do not fit. "
+        raise ShapeError(f"{op}: logits {logits.shape} and target {target.shape} do not fit. "
                          f"Target must have shape {wanted}.")
 
 
-def _check_classes(target: Tensor, classes: int, ignore_index: int) -> None:
+def check_classes(op: str, target: Tensor, classes: int, ignore_index: int) -> None:
+    """Refuse targets that are no class and not ignored."""
     values = target.to_host()
     bad = (values != ignore_index) & ((values < 0) | (values >= classes))
     if bad.any():
         place = tuple(map(int, np.argwhere(bad)[0]))
-        raise IndexError(f"cross_entropy: target {int(values[place])} at {place} is no class. "
+        raise IndexError(f"{op}: target {int(values[place])} at {place} is no class. "
                          f"Use 0 to {classes - 1}, or ignore_index={ignore_index}.")
