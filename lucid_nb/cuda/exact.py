@@ -26,9 +26,10 @@ def _of_library(entry: str, dtype: str) -> Callable:
 def _ldexp(dtype: str) -> Callable:
     """Numba has libdevice's for an integer exponent; what is beyond every dtype's range gives 0 or an infinity."""
     scale = np.ldexp if SIMULATED else libdevice.ldexpf if dtype == "float32" else libdevice.ldexp
+    low, high = np.dtype(dtype).type(-5000), np.dtype(dtype).type(5000)
 
     def ldexp(x, exponent):
-        return scale(x, np.int32(min(max(exponent, -5000), 5000)))
+        return scale(x, np.int32(min(max(exponent, low), high)))
     return inline(ldexp)
 
 

@@ -13,6 +13,11 @@ from lucid_nb.shapes import Window
 
 FLOATS = ("float32", "float64")
 HALVES = ("float16", "bfloat16")
+# What entries take that do not take floats.
+OPERANDS = (dict.fromkeys("bitwise_and bitwise_or bitwise_xor invert left_shift right_shift bit_count gcd lcm".split(),
+                          ("int32", "int64"))
+            | dict.fromkeys("real imag modulus unit complex_maximum complex_minimum".split(),
+                            ("complex64", "complex128")))
 
 
 def array(shape, dtype="float32"):
@@ -45,9 +50,9 @@ def test_every_entry_of_the_vocabulary_compiles(compiled, name):
     if name == "where":
         elementwise(lambda m, c, x, y: m.where(c, x, y), 3, "bool", "float32", "float32")
     else:
-        elementwise(lambda m, *args: getattr(m, name)(*args), arity, "float32")
-        elementwise(lambda m, *args: getattr(m, name)(*args), arity, "float64")
-    large_arguments = name in ("sin", "cos")     # libdevice reduces them on the stack, through float64
+        for dtype in OPERANDS.get(name, FLOATS):
+            elementwise(lambda m, *args: getattr(m, name)(*args), arity, dtype)
+    large_arguments = name in ("sin", "cos", "tan")     # libdevice reduces them on the stack, through float64
     for kernel in compiled:
         assert kernel.code[:4] == b"\x7fELF" and kernel.spilled == 0
         assert kernel.stack == 0 or large_arguments, kernel
@@ -70,7 +75,9 @@ def test_integer_programs_compile(compiled, dtype):
     check(compiled)
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "sqrt", "sin", "cos", "tanh", "absolute", "sign", "divide", "power"])
+@pytest.mark.parametrize("name", (
+    "exp log sqrt sin cos tanh absolute sign divide power exp2 expm1 log2 log10 log1p tan sinh cosh arcsin arccos arctan "
+    "arcsinh arccosh arctanh").split())
 def test_complex_programs_compile(compiled, name):
     elementwise(lambda m, *args: getattr(m, name)(*args), vocabulary[name].arity, "complex64")
     assert compiled[0].spilled == 0
