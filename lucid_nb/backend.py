@@ -19,7 +19,8 @@ ENTRIES = """
 dtype_of from_numpy to_numpy empty full iota cast copy assign map reduce arg_reduce logsumexp softmax log_softmax
 softmax_grad log_softmax_grad cross_entropy cross_entropy_grad reshape permute broadcast_to slice as_strided
 reinterpret concatenate pad repeat
-gather scatter scatter_add compress nonzero matmul conv conv_input_grad conv_weight_grad synchronize
+gather take_along scatter scatter_add scatter_along compress expand nonzero
+matmul conv conv_input_grad conv_weight_grad synchronize
 scan extreme_scan recurrence sort argsort partition topk searchsorted unique isin
 """.split()
 

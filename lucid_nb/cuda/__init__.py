@@ -12,7 +12,7 @@ from .conv import conv, conv_input_grad, conv_weight_grad
 from .copy import assign, cast, concatenate, conjugate, copy, full, iota, pad, real, repeat, reshape, to_numpy
 from .elementwise import map_program as map
 from .gemm import matmul
-from .index import compress, gather, nonzero, scatter, scatter_add
+from .index import compress, expand, gather, nonzero, scatter, scatter_add, scatter_along, take_along
 from .reduce import arg_reduce, reduce
 from .runtime import description, is_available, synchronize
 from .softmax import (
@@ -30,6 +30,7 @@ __all__ = [
     "ALIASES", "DEVICE", "NATIVE", "RAW_TYPES", "UNSUPPORTED", "DeviceArray", "arg_reduce", "as_strided", "assign",
     "broadcast_to", "cast", "compress", "concatenate", "conjugate", "conv", "conv_input_grad", "conv_weight_grad",
     "copy", "cross_entropy", "cross_entropy_grad", "description", "dtype_of", "empty", "from_numpy", "full", "gather",
+    "take_along", "scatter_along", "expand",
     "iota", "is_available", "log_softmax", "log_softmax_grad", "logsumexp", "map", "matmul", "nonzero", "pad",
     "permute", "real", "reduce", "reinterpret", "repeat", "reshape", "scatter", "scatter_add", "slice", "softmax",
     "softmax_grad", "synchronize", "to_numpy",

@@ -1,6 +1,7 @@
 """Reading and writing rows by integer or boolean index. Repeated indices give the same bits on every run.
 
-What needs a count or an order first goes through the host, once, and says so: `compress`, `nonzero`, `scatter_add`.
+What needs a count or an order first goes through the host, once, and says so: `compress`, `expand`, `nonzero`,
+`scatter_add`, and what reads or writes along an axis.
 """
 
 from functools import cache
@@ -12,7 +13,7 @@ import numpy as np
 from . import array as geometry
 from . import runtime
 from .array import DeviceArray, from_numpy
-from .copy import copy, flat, full, to_numpy
+from .copy import copy, flat, full, reshape, to_numpy
 from .runtime import cuda
 from .scalars import compute, narrow, widen_to
 
@@ -35,11 +36,48 @@ def _gather_kernel(count, x, index, y, row_size):
         i += cuda.gridsize(1)
 
 
-def gather(raw: DeviceArray, index: DeviceArray) -> DeviceArray:
-    """Rows raw[index]: (n, *rest) and an int64 index of any shape give index.shape + rest."""
+def gather(raw: DeviceArray, index: DeviceArray, axis: int = 0) -> DeviceArray:
+    """Slices along an axis by an int64 index of any shape, which stands in the place of the axis."""
+    if axis:
+        front = gather(geometry.permute(raw, (axis, *range(axis), *range(axis + 1, raw.ndim))), index)
+        before = range(index.ndim, index.ndim + axis)
+        return copy(geometry.permute(front, (*before, *range(index.ndim), *range(index.ndim + axis, front.ndim))))
     result = geometry.empty(index.shape + raw.shape[1:], raw.element)
     _launch(_gather_kernel, result.size, flat(raw), flat(index), result.memory, prod(raw.shape[1:]))
     return result
+
+
+def _places_along(index: DeviceArray, shape: tuple[int, ...], axis: int) -> DeviceArray:
+    """Where positions along an axis lie in the flat array, found on the host."""
+    places = list(np.indices(index.shape, sparse=True))
+    places[axis] = to_numpy(index)
+    flat_places = np.ravel_multi_index(tuple(np.broadcast_arrays(*places)), shape) if index.size else places[axis]
+    return from_numpy(flat_places.astype(np.int64).reshape(-1))
+
+
+def take_along(raw: DeviceArray, index: DeviceArray, axis: int) -> DeviceArray:
+    """Elements by their position along an axis."""
+    found = gather(reshape(copy(raw), (raw.size,)), _places_along(index, raw.shape, axis))
+    return reshape(found, index.shape)
+
+
+def scatter_along(kind: str, raw: DeviceArray, index: DeviceArray, values: DeviceArray, axis: int) -> DeviceArray:
+    """A copy whose elements at positions along an axis are joined with values in order: "set", "sum", "prod", "max"
+    or "min", the last three on the host."""
+    places = _places_along(index, raw.shape, axis)
+    if kind in ("set", "sum"):
+        entry = scatter if kind == "set" else scatter_add
+        return reshape(entry(reshape(copy(raw), (raw.size,)), places, reshape(copy(values), (values.size,))), raw.shape)
+    wide = np.dtype(np.float32) if raw.element.itemsize == 2 and raw.element.kind in "fV" else raw.element
+    target = to_numpy(raw).astype(wide).reshape(-1)
+    join = {"prod": np.multiply, "max": np.maximum, "min": np.minimum}[kind]
+    join.at(target, to_numpy(places), to_numpy(values).astype(wide).reshape(-1))
+    return from_numpy(target.astype(raw.element).reshape(raw.shape))
+
+
+def expand(mask: DeviceArray, base: DeviceArray, values: DeviceArray) -> DeviceArray:
+    """A copy of a one-dimensional array in which the values stand, in order, where the mask holds; read on the host."""
+    return scatter(base, from_numpy(np.flatnonzero(to_numpy(mask)).astype(np.int64)), values)
 
 
 @runtime.kernel

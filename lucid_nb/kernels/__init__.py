@@ -11,7 +11,19 @@ from . import copying, elementwise
 # Some entries have the name of their module, so they must be bound after it: not lazily. No kernel is compiled here.
 from .conv import conv, conv_input_grad, conv_weight_grad  # noqa: F401
 from .gemm import matmul  # noqa: F401
-from .index import compress, concatenate, gather, nonzero, pad, scatter, scatter_add  # noqa: F401
+from .counting import bin_places, bincount, histogram, span  # noqa: F401
+from .index import (  # noqa: F401
+    concatenate,
+    gather,
+    pad,
+    scatter,
+    scatter_add,
+    scatter_along,
+    scatter_into,
+    scatter_reduce,
+    take_along,
+)
+from .masks import compress, expand, nonzero  # noqa: F401
 from .moments import moments  # noqa: F401
 from .reduce import arg_reduce, logsumexp, reduce  # noqa: F401
 from .scan import extreme_scan, recurrence, scan  # noqa: F401

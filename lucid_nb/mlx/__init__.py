@@ -226,9 +226,21 @@ def repeat(raw: Raw, counts: int | np.ndarray, axis: int) -> Raw:
 
 # ------------------------------------------------------------------------------------------------- indexing
 @entry
-def gather(raw: Raw, index: Raw) -> Raw:
-    """Rows by number."""
-    return views.gather(raw, index)
+def gather(raw: Raw, index: Raw, axis: int = 0) -> Raw:
+    """Slices along an axis by number."""
+    return views.gather(raw, index, axis)
+
+
+@entry
+def take_along(raw: Raw, index: Raw, axis: int) -> Raw:
+    """Elements by their position along an axis."""
+    return views.take_along(raw, index, axis)
+
+
+@entry
+def scatter_along(kind: str, raw: Raw, index: Raw, values: Raw, axis: int) -> Raw:
+    """A copy with elements at positions along an axis replaced, added to, multiplied, or the extreme kept, in order."""
+    return views.scatter_along(kind, raw, index, values, axis)
 
 
 @entry
@@ -241,6 +253,12 @@ def scatter(raw: Raw, index: Raw, values: Raw) -> Raw:
 def scatter_add(raw: Raw, index: Raw, values: Raw) -> Raw:
     """A copy with rows added to, in the order of the index."""
     return views.scatter_add(raw, index, values)
+
+
+@entry
+def expand(mask: Raw, base: Raw, values: Raw) -> Raw:
+    """A copy in which values stand, in order, where the mask holds."""
+    return views.expand(mask, base, values)
 
 
 @entry

@@ -37,11 +37,11 @@ def repeat(raw: mx.array, counts: int | np.ndarray, axis: int) -> mx.array:
     return mx.repeat(raw, counts, axis) if isinstance(counts, int) else mx.take(raw, from_numpy(places), axis)
 
 
-def gather(raw: mx.array, index: mx.array) -> mx.array:
-    """Rows by number. MLX's gather of empty rows or by an empty index kills the process, as its scatters do."""
+def gather(raw: mx.array, index: mx.array, axis: int = 0) -> mx.array:
+    """Slices along an axis. MLX's gather of empty rows or by an empty index kills the process, as its scatters do."""
     if raw.size == 0 or index.size == 0:
-        return mx.zeros((*index.shape, *raw.shape[1:]), raw.dtype)
-    return mx.take(raw, index, axis=0)
+        return mx.zeros((*raw.shape[:axis], *index.shape, *raw.shape[axis + 1:]), raw.dtype)
+    return mx.take(raw, index, axis=axis)
 
 
 def scatter(raw: mx.array, index: mx.array, values: mx.array) -> mx.array:
@@ -62,6 +62,36 @@ def scatter_add(raw: mx.array, index: mx.array, values: mx.array) -> mx.array:
         if raw.dtype in SMALL_FLOATS:
             return raw.astype(mx.float32).at[index].add(values.astype(mx.float32)).astype(raw.dtype)
         return raw.at[index].add(values)
+
+
+def take_along(raw: mx.array, index: mx.array, axis: int) -> mx.array:
+    """Elements by their position along an axis."""
+    return mx.take_along_axis(raw, index, axis) if index.size else mx.zeros(index.shape, raw.dtype)
+
+
+def scatter_along(kind: str, raw: mx.array, index: mx.array, values: mx.array, axis: int) -> mx.array:
+    """Elements at positions along an axis joined with values, one after the other, as `scatter_add`."""
+    if values.size == 0:
+        return mx.array(raw)
+    places = list(mx.meshgrid(*[mx.arange(size) for size in index.shape], indexing="ij"))
+    places[axis] = index
+    with mx.stream(runtime.HOST_STREAM):
+        wide = mx.float32 if raw.dtype in SMALL_FLOATS and kind != "set" else raw.dtype
+        target = mx.array(raw).astype(wide)
+        if kind == "set":
+            target[tuple(places)] = values
+            return target
+        updates = target.at[tuple(places)]
+        method = {"sum": updates.add, "prod": updates.multiply, "max": updates.maximum, "min": updates.minimum}[kind]
+        return method(values.astype(wide)).astype(raw.dtype)
+
+
+def expand(mask: mx.array, base: mx.array, values: mx.array) -> mx.array:
+    """A copy of a one-dimensional array in which the values stand, in order, where the mask holds."""
+    if values.size == 0:
+        return mx.array(base)
+    rank = mx.maximum(mx.cumsum(mask.astype(mx.int32)) - 1, 0)
+    return mx.where(mask, mx.take(values, rank), base)
 
 
 def compress(mask: mx.array, raw: mx.array) -> mx.array:

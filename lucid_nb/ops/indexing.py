@@ -1,195 +1,100 @@
 """Indexing: basic views, integer arrays, boolean masks, in reading and in writing.
 
-An index with arrays becomes three simpler things: a basic view (slices, new axes), the indexed axes moved to the front
-and merged into one, and a gather of rows by one array of positions. Gradients and other devices need only these.
+What an index with arrays means stands in positions.py. One array is a gather along its axis, a mask over all axes packs
+what it selects, and several arrays are a gather of rows by one array of positions. Gradients and other devices need
+only these.
 """
 
 from builtins import IndexError as BuiltinIndexError
-from dataclasses import dataclass
-from operator import index as to_index
 from typing import Any, NoReturn
 
 import numpy as np
 
 from .. import backend, dtypes, shapes
 from ..apply import apply, as_array, as_operand, check_fits
-from ..array import Tensor, fresh
+from ..array import Tensor, fresh, modes
+from ..backend import Table
 from ..errors import DeviceError, DTypeError, IndexError
 from ..op import Info, Primitive, constant
-from ..register import public
 from ..shapes import Shape
 from ..storage import Permute, Slice
-from .movement import as_tensor, deliver, permute_dims, reshape
-
-INTEGERS = (int, np.integer)
-WHOLE = slice(None)
+from .movement import duplicate, permute_dims, reshape
+from .positions import WHOLE, Advanced, counted_from_front, extremes, is_basic, plain, take_apart
 
 
 # ---------------------------------------------------------------------------------------------- primitives
+def _pull_gather(ops: Any, info: Info, g: Any, index: Any, axis: int) -> tuple:
+    """What arrives at the copies of a slice is added up in the order of the index."""
+    shape, ndim = info.shape(0), len(index.shape)
+    before, after = tuple(range(axis)), tuple(range(axis + ndim, len(g.shape)))
+    front = ops.permute(g, axes=(*range(axis, axis + ndim), *before, *after)) if axis else g
+    zeros = ops.zeros((shape[axis], *shape[:axis], *shape[axis + 1:]), g)
+    total = ops.scatter_add(zeros, index, front)
+    return ops.permute(total, axes=(*range(1, axis + 1), 0, *range(axis + 1, len(shape)))) if axis else total, None
+
+
 def _pull_scatter(ops: Any, info: Info, g: Any, index: Any) -> tuple:
     """What was replaced gets nothing; of several values for one row only the last one counts."""
     of_base, _, of_values = info.wanted
-    zeros = ops.zeros(info.shape(2), g)
-    last = ops.is_last(index)
+    last = ops.is_last(index, size=info.shape(0)[0])
     last = ops.reshape(last, shape=(*info.shape(1), *(1,) * (len(info.shape(2)) - len(info.shape(1)))))
-    return (ops.scatter(g, index, zeros) if of_base else None, None,
-            ops.where(last, ops.gather(g, index), 0) if of_values else None)
+    return (ops.scatter(g, index, ops.zeros(info.shape(2), g)) if of_base else None, None,
+            ops.where(last, ops.gather(g, index, axis=0), 0) if of_values else None)
 
 
-def _is_last(table: Any, index: Any) -> Any:
+def _is_last(table: Table, index: Any, size: int) -> Any:
     """Which positions of an index no later position repeats."""
-    host = table.to_numpy(index)
-    flat = host.ravel()[::-1]
-    found = np.zeros(flat.shape, bool)
-    found[np.unique(flat, return_index=True)[1]] = True
-    return table.from_numpy(found[::-1].reshape(host.shape).copy())
+    host = table.to_numpy(index).reshape(-1)
+    writer, own = np.zeros(size, np.int64), np.arange(host.size)
+    writer[host] = own
+    return table.from_numpy((writer[host] == own).reshape(index.shape))
 
 
-_gather = Primitive("gather", lambda table, x, index: table.gather(x, index),
-                    lambda ops, info, g, index: (ops.scatter_add(ops.zeros(info.shape(0), g), index, g), None),
-                    keeps=(1,))
+_gather = Primitive("gather", lambda table, x, index, axis: table.gather(x, index, axis), _pull_gather, keeps=(1,))
 _scatter_add = Primitive("scatter_add", lambda table, x, index, values: table.scatter_add(x, index, values),
-                         lambda ops, info, g, index: (g, None, ops.gather(g, index)), keeps=(1,))
+                         lambda ops, info, g, index: (g, None, ops.gather(g, index, axis=0)), keeps=(1,))
 _scatter = Primitive("scatter", lambda table, x, index, values: table.scatter(x, index, values), _pull_scatter,
                      keeps=(1,))
 _last = Primitive("is_last", _is_last, None)
+_compress = Primitive("compress", lambda table, mask, x: table.compress(mask, x),
+                      lambda ops, info, g, mask: (None, ops.expand(mask, ops.zeros(info.shape(1), g), g)), keeps=(0,))
+_expand = Primitive("expand", lambda table, mask, base, values: table.expand(mask, base, values),
+                    lambda ops, info, g, mask: (None, ops.where(mask, 0, g), ops.compress(mask, g)), keeps=(0,))
 
 
-# ------------------------------------------------------------------------------------------------ parsing
-@dataclass(frozen=True)
-class Advanced:
-    """An index with arrays, taken apart."""
-
-    slices: tuple               # the basic part; whole slices stand for the indexed axes
-    axes: Shape                 # of the view after it, those that arrays index
-    positions: np.ndarray       # into these axes merged, of the arrays' common shape
-    place: int                  # where the arrays' axes go in the result
+def as_index(positions: np.ndarray, like: Tensor) -> Tensor:
+    """Positions on the device of `like`, in memory of their own where a gradient will read them."""
+    is_kept = like.node is not None and modes.enabled
+    return Tensor(backend.of(like.raw).from_numpy(positions.copy() if is_kept else positions))
 
 
-def is_basic(parts: tuple) -> bool:
-    """Only integers, slices between integers, None and an ellipsis?"""
-    for part in parts:
-        if type(part) is slice:
-            start, stop, step = part.start, part.stop, part.step
-            if not ((start is None or type(start) is int) and (stop is None or type(stop) is int)
-                    and (step is None or (type(step) is int and step != 0))):
-                return False
-        elif type(part) is not int and part is not None and part is not Ellipsis:
-            return False
-    return True
+def checks_bounds(x: Tensor) -> bool:
+    """Do the kernels of this device check positions, and count negative ones from the end?"""
+    return backend.of(x.raw).name == "cpu"
 
 
-def plain(part: Any) -> Any:
-    """A part of an index, with numbers as int and sequences as arrays."""
-    if isinstance(part, (bool, np.bool_)):
-        return np.array(part)
-    if isinstance(part, INTEGERS):
-        return int(part)
-    if isinstance(part, slice):
-        return plain_slice(part)
-    if part is None or part is Ellipsis:
-        return part
-    found = part.to_host() if isinstance(part, Tensor) else as_array("index", part)
-    found = found.astype(np.int64) if found.size == 0 and not isinstance(part, (Tensor, np.ndarray)) else found
-    if found.dtype.kind not in "iub":
-        raise IndexError(f"index: {found.dtype} is no index. Use integers, bools, slices, None or an ellipsis.")
-    if found.ndim == 0 and found.dtype.kind != "b":
-        return int(found)
-    return found
-
-
-def plain_slice(part: slice) -> slice:
-    """A slice between integers."""
+def gathered(op: str, x: Tensor, positions: np.ndarray, axis: int, named: int) -> Tensor:
+    """Slices along an axis at positions on the host, which may be negative; errors tell of axis `named`."""
+    size = x.shape[axis]
+    if not checks_bounds(x):
+        return apply(_gather, (x, as_index(counted_from_front(op, positions, named, size), x)), {"axis": axis})
     try:
-        bounds = [None if bound is None else to_index(bound) for bound in (part.start, part.stop, part.step)]
-    except TypeError:
-        raise IndexError(f"index: {part} has a bound that is not an integer. Use integers or None.") from None
-    if bounds[2] == 0:
-        raise IndexError(f"index: {part} has step 0. Use another step.")
-    return slice(*bounds)
+        return apply(_gather, (x, as_index(positions, x)), {"axis": axis})
+    except IndexError:
+        for extreme in extremes(positions):
+            shapes.check_bounds(extreme, named, size)
+        raise
 
 
-def spelled_out(parts: list, shape: Shape) -> list:
-    """Masks become integer arrays, and whole slices follow the ellipsis, which also without them parts arrays."""
-    used = sum(part.ndim if _is_mask(part) else part is not None and part is not Ellipsis for part in parts)
-    if used > len(shape):
-        raise IndexError(f"index: {used} indices for shape {shape} with {len(shape)} axes. Leave some out.")
-    if sum(part is Ellipsis for part in parts) > 1:
-        raise IndexError("index: more than one ellipsis. Keep one.")
-    if not any(part is Ellipsis for part in parts):
-        parts = [*parts, Ellipsis]
-    found: list = []
-    axis = 0
-    for part in parts:
-        if part is Ellipsis:
-            found += [Ellipsis] + [WHOLE] * (len(shape) - used)
-            axis += len(shape) - used
-        elif _is_mask(part):
-            wanted = shape[axis:axis + part.ndim]
-            if part.shape != wanted:
-                raise IndexError(f"index: a mask of shape {part.shape} for axes of shape {wanted}. Make them equal.")
-            found += np.nonzero(part) if part.ndim else [part]
-            axis += part.ndim
-        else:
-            found.append(part)
-            axis += part is not None
-    return found
+def compressed(x: Tensor, mask: np.ndarray) -> Tensor:
+    """The elements where a mask of the same shape holds, in C order."""
+    flat = reshape(x, -1) if x.ndim != 1 else x
+    return apply(_compress, (as_index(mask.reshape(-1), x), flat))
 
 
-def _is_mask(part: Any) -> bool:
-    return isinstance(part, np.ndarray) and part.dtype.kind == "b"
-
-
-def take_apart(parts: tuple, shape: Shape) -> Advanced:
-    """The basic part, the positions and their place in the result, by NumPy's rules."""
-    spelled = spelled_out([plain(part) for part in parts], shape)
-    slices: list = []
-    arrays: list[tuple[np.ndarray, int, int]] = []               # positions, axis, extent
-    axes: list[int] = []
-    places: list[int] = []
-    axis = view_axis = 0
-    for number, part in enumerate(spelled):
-        if part is Ellipsis:
-            continue
-        if isinstance(part, (int, np.ndarray)):
-            if _is_mask(part):                                    # 0-d: a new axis, taken once or not at all
-                slices.append(None)
-                arrays.append((np.zeros(int(part), np.int64), 0, 1))
-            else:
-                if isinstance(part, int):
-                    shapes.check_bounds(part, axis, shape[axis])  # an array's bounds wait for the common shape
-                slices.append(WHOLE)
-                arrays.append((np.asarray(part), axis, shape[axis]))
-                axis += 1
-            axes.append(view_axis)
-            places.append(number)
-            view_axis += 1
-        else:
-            slices.append(part)
-            axis += part is not None
-            view_axis += 1
-    adjacent = places == list(range(places[0], places[0] + len(places)))
-    positions = _merged(arrays)
-    shapes.check_ndim("index", max(len(slices), len(slices) - len(axes) + positions.ndim))
-    return Advanced(tuple(slices), tuple(axes), positions, axes[0] if adjacent else 0)
-
-
-def _checked(positions: np.ndarray, axis: int, size: int) -> np.ndarray:
-    """Positions counted from the front, after the bounds check."""
-    for extreme in (positions.min(), positions.max()):
-        shapes.check_bounds(int(extreme), axis, size)
-    positions = positions.astype(np.int64, copy=False)
-    return np.where(positions < 0, positions + size, positions)
-
-
-def _merged(arrays: list[tuple[np.ndarray, int, int]]) -> np.ndarray:
-    """One position in the merged axes for the positions in each; of no positions none is out of range."""
-    common = shapes.broadcast_shapes("index", *[array.shape for array, _, _ in arrays])
-    position = np.zeros(common, np.int64)
-    if position.size:
-        for array, axis, size in arrays:
-            position = position * size + _checked(array, axis, size)
-    return position
+def expanded(x: Tensor, mask: np.ndarray, values: Tensor) -> Tensor:
+    """x with as many values as a mask of the same shape selects in their places, in C order."""
+    return reshape(apply(_expand, (as_index(mask.reshape(-1), x), reshape(x, -1), values)), x.shape)
 
 
 def refuse_index(parts: tuple, shape: tuple[int, ...]) -> NoReturn:
@@ -205,7 +110,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     if not is_basic(parts):
         parts = tuple(plain(part) for part in parts)
         if not is_basic(parts):
-            return _read_advanced(self, parts)
+            return _read_advanced(self.refresh(), parts)
     raw = self.raw
     try:
         if type(raw) is not np.ndarray:
@@ -221,30 +126,42 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     refuse_index(parts, self.shape)
 
 
-def _rows(x: Tensor, found: Advanced) -> tuple[Tensor, Shape]:
-    """The basic view with the indexed axes in front, and the other extents."""
-    x = x.moved(Slice(found.slices)) if any(part is None or part != WHOLE for part in found.slices) else x
-    rest = [axis for axis in range(x.ndim) if axis not in found.axes]
-    if found.axes != tuple(range(len(found.axes))):
-        x = x.moved(Permute((*found.axes, *rest)))
-    return x, x.shape[len(found.axes):]
+def _view(x: Tensor, found: Advanced) -> Tensor:
+    """The basic view, in which whole slices stand for the indexed axes."""
+    return x.moved(Slice(found.slices)) if any(part is None or part != WHOLE for part in found.slices) else x
+
+
+def _with_merged(view: Tensor, first: int, count: int) -> Tensor:
+    """Neighbouring axes as one."""
+    shape = view.shape
+    merged = shapes.product(shape[first:first + count])
+    return view if count == 1 else reshape(view, (*shape[:first], merged, *shape[first + count:]))
 
 
 def _read_advanced(x: Tensor, parts: tuple) -> Tensor:
     found = take_apart(parts, x.shape)
-    rows, rest = _rows(x, found)
-    if len(found.axes) > 1:
-        rows = reshape(rows, (shapes.product(rows.shape[:len(found.axes)]), *rest))
-    taken = apply(_gather, (rows, _index_tensor(found.positions, x)))
-    ndim = found.positions.ndim
+    view, first, count = _view(x, found), found.axes[0], len(found.axes)
+    if len(found.indexers) == 1:
+        (one,) = found.indexers
+        if one.is_mask and one.array.shape == view.shape:
+            return compressed(view, one.array)
+        positions = one.positions() if one.is_mask else one.array
+        return gathered("index", _with_merged(view, first, count), positions, first, one.axis)
+    rows, rest = _rows(view, found)
+    taken = gathered("index", _with_merged(rows, 0, count), found.merged(), 0, 0)
+    ndim = len(found.shape)
     if found.place and ndim and rest:
         order = (*range(ndim, ndim + found.place), *range(ndim), *range(ndim + found.place, ndim + len(rest)))
         return permute_dims(taken, order).copy()
     return taken
 
 
-def _index_tensor(positions: np.ndarray, like: Tensor) -> Tensor:
-    return Tensor(backend.of(like.raw).from_numpy(positions))
+def _rows(view: Tensor, found: Advanced) -> tuple[Tensor, Shape]:
+    """The view with the indexed axes in front, and the other extents."""
+    rest = [axis for axis in range(view.ndim) if axis not in found.axes]
+    if found.axes != tuple(range(len(found.axes))):
+        view = view.moved(Permute((*found.axes, *rest)))
+    return view, view.shape[len(found.axes):]
 
 
 # ------------------------------------------------------------------------------------------------ writing
@@ -255,7 +172,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     self.check_writable("setitem")
     value = as_value(self, value)
     if not is_basic(parts):
-        _write_advanced(self, parts, value)
+        _write_advanced(self.refresh(), parts, value)
         return
     view = self.moved(Slice(shapes.check_index(parts, self.shape)))
     view.write(without_leading(value, view.ndim), "setitem")
@@ -287,19 +204,58 @@ def without_leading(value: Tensor, ndim: int) -> Tensor:
 
 
 def _write_advanced(x: Tensor, parts: tuple, value: Tensor) -> None:
-    """Rows replaced, as a new content of the view."""
+    """Elements replaced, as a new content of the view, or in place where nothing is recorded."""
     found = take_apart(parts, x.shape)
-    rows, rest = _rows(x, found)
-    leading = len(found.axes)
-    wanted = (*found.positions.shape, *rest)
-    ndim = found.positions.ndim
+    view, count, ndim = _view(x, found), len(found.axes), len(found.shape)
+    rows, rest = _rows(view, found)
+    positions = found.merged()                            # with the check of bounds
+    wanted = (*found.shape, *rest)
     value = without_leading(value, len(wanted))
-    if found.place and ndim:                     # the value's axes arrive in the result's order
+    if found.place and ndim:                              # the value's axes arrive in the result's order
         value = _moved_front(value, found.place, ndim, len(wanted))
     values = _fitted(value, wanted, x.dtype)
-    flat = reshape(rows, (shapes.product(rows.shape[:leading]), *rest)) if leading > 1 else rows
-    new = apply(_scatter, (flat, _index_tensor(found.positions, x), values))
-    rows.write(reshape(new, rows.shape), "setitem")
+    if _is_unrecorded(rows, values):
+        _write_in_place(rows, count, positions, values)
+    else:
+        new = apply(_scatter, (_with_merged(rows, 0, count), as_index(positions, values), values))
+        rows.write(reshape(new, rows.shape), "setitem")
+
+
+def accumulated(op: str, x: Tensor, parts: tuple, value: Tensor) -> Tensor:
+    """A copy of x with values added at an index, in order, at equal places too."""
+    found = take_apart(parts, x.shape)
+    if not found.indexers:
+        raise IndexError(f"{op}: no array in {parts!r}. Give arrays of positions, or masks.")
+    result = duplicate(x, "C")
+    rows, rest = _rows(_view(result, found), found)
+    positions, count = found.merged(), len(found.axes)
+    wanted = (*found.shape, *rest)
+    value = without_leading(value, len(wanted))
+    if found.place and found.shape:
+        value = _moved_front(value, found.place, len(found.shape), len(wanted))
+    values = _fitted(value, wanted, x.dtype)
+    flat = _with_merged(rows, 0, count)
+    new = apply(_scatter_add, (flat, as_index(positions, values if values.node else flat), values))
+    rows.write(reshape(new, rows.shape), op)
+    return result
+
+
+def _is_unrecorded(target: Tensor, values: Tensor) -> bool:
+    """May memory be written at once, as no graph holds either side?"""
+    return type(target.raw) is np.ndarray and (not modes.enabled or (
+        target.share().aliases and target.root.node is None and values.node is None))
+
+
+def _write_in_place(rows: Tensor, count: int, positions: np.ndarray, values: Tensor) -> None:
+    """Rows of memory replaced, on the CPU."""
+    raw, new = rows.raw, values.raw
+    table = backend.of(raw)
+    new = table.copy(new) if np.may_share_memory(raw, new) else new
+    if raw.flags.c_contiguous:
+        table.scatter_into("set", raw.reshape((shapes.product(raw.shape[:count]), *raw.shape[count:])), positions, new)
+    else:
+        raw[np.unravel_index(positions, raw.shape[:count])] = new
+    rows.mark_written("setitem")
 
 
 def _moved_front(value: Tensor, place: int, ndim: int, total: int) -> Tensor:
@@ -318,21 +274,3 @@ def _fitted(value: Tensor, shape: Shape, dtype: np.dtype) -> Tensor:
 
 
 Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem  # type: ignore[method-assign]
-
-
-@public()
-def take(x: Any, indices: Any, /, axis: int | None = None, *, out: Tensor | None = None, mode: str = "raise") -> Tensor:
-    """Elements, or slices along an axis, at integer positions; negative ones count from the end.
-
-    >>> import lucid_nb as lnb
-    >>> lnb.take(lnb.tensor([10, 20, 30]), [2, 0])
-    tensor([30, 10])
-    """
-    if mode != "raise":
-        raise IndexError(f"take: mode {mode!r} is not supported. Bring the indices into range first.")
-    x = as_tensor("take", x)
-    x, axis = (reshape(x, -1), 0) if axis is None else (x, shapes.normalize_axis("take", axis, x.ndim))
-    positions = indices.to_host() if isinstance(indices, Tensor) else as_array("take", indices)
-    if positions.dtype.kind not in "iu" and positions.size:
-        raise IndexError(f"take: {positions.dtype} is no index. Use integers.")
-    return deliver("take", getitem(x, (*(WHOLE,) * axis, positions.astype(np.int64))), out)

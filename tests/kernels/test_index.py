@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lucid_nb.kernels import threads
-from lucid_nb.kernels.index import compress, concatenate, gather, nonzero, pad, scatter, scatter_add
+from lucid_nb.kernels.index import concatenate, gather, pad, scatter, scatter_add
+from lucid_nb.kernels.masks import compress, nonzero
 
 RANDOM = np.random.default_rng(3)
 DTYPES = ["float32", "float64", "float16", ml_dtypes.bfloat16, "int8", "int64", "uint16", "bool", "complex64"]

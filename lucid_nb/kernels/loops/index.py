@@ -1,0 +1,143 @@
+"""Reading by integer positions, which may count from the end. Those out of bounds are told, and nothing is read.
+
+Positions are checked and counted from the front a block at a time, by vectors, before any of the block is used.
+"""
+
+import numpy as np
+
+from ..intrinsics import mark_kernel
+from .typed import block, out_of_line, scalar, shift, stack_of
+
+BLOCK = 1024                               # positions that are checked together
+LINE = 16                                  # elements of a row that are copied as one
+
+
+@block
+def are_sound(index, places, count, size):
+    """places = the positions counted from the front; whether all of them are within `size`."""
+    mark_kernel()
+    out_of_line()
+    beyond = np.uint64(0)
+    for i in range(count):
+        place = np.int64(index[i])
+        place += size & (place >> 63)
+        places[i] = place
+        beyond |= np.uint64(place) | np.uint64(size - 1 - place)
+    return beyond < np.uint64(1 << 63)
+
+
+@scalar
+def copy_row(source, target, cols):
+    """target = source."""
+    whole = cols // LINE * LINE
+    for first in range(0, whole, LINE):
+        for j in range(LINE):
+            target[first + j] = source[first + j]
+    for j in range(whole, cols):
+        target[j] = source[j]
+
+
+def gather_elements(start, stop, x, index, out, told, size):
+    """Unit: an element of the index."""
+    mark_kernel()
+    places = stack_of(np.int64, BLOCK)
+    for first in range(start, stop, BLOCK):
+        length = min(BLOCK, stop - first)
+        target = shift(out, first)
+        if are_sound(shift(index, first), places, length, size):
+            for i in range(length):
+                target[i] = x[places[i]]
+        else:
+            told[0] = 1
+
+
+def gather_rows(start, stop, x, index, out, told, size, cols):
+    """Unit: an element of the index, which names a row."""
+    mark_kernel()
+    places = stack_of(np.int64, BLOCK)
+    for first in range(start, stop, BLOCK):
+        length = min(BLOCK, stop - first)
+        if are_sound(shift(index, first), places, length, size):
+            for i in range(length):
+                copy_row(shift(x, places[i] * cols), shift(out, (first + i) * cols), cols)
+        else:
+            told[0] = 1
+
+
+@scalar
+def add_rows(places, first, length, count, size):
+    """Positions in rows, `count` of them in each row of `size`, become places in the flat array."""
+    row = first // count
+    i, last, offset = 0, (row + 1) * count - first, row * size
+    while i < length:
+        for k in range(i, min(last, length)):
+            places[k] += offset
+        i, last, offset = last, last + count, offset + size
+
+
+@scalar
+def add_columns(places, first, length, count, size, cols):
+    """Positions among `count` of `size` lines of `cols` elements become places in the flat array."""
+    line, i = first // cols, 0
+    last = (line + 1) * cols - first
+    while i < length:
+        offset = (line // count * size - line) * cols + first
+        for k in range(i, min(last, length)):
+            places[k] = places[k] * cols + offset + k
+        line, i, last = line + 1, last, last + cols
+
+
+def along_rows(start, stop, x, index, out, told, size, count):
+    """Unit: an element of the index, of which each row of x (`size` elements) has `count`."""
+    mark_kernel()
+    places = stack_of(np.int64, BLOCK)
+    for first in range(start, stop, BLOCK):
+        length, target = min(BLOCK, stop - first), shift(out, first)
+        if are_sound(shift(index, first), places, length, size):
+            add_rows(places, first, length, count, size)
+            for i in range(length):
+                target[i] = x[places[i]]
+        else:
+            told[0] = 1
+
+
+def along_columns(start, stop, x, index, out, told, size, count, cols):
+    """Unit: an element of the index, of which each slice of x (`size` lines of `cols`) has `count` lines."""
+    mark_kernel()
+    places = stack_of(np.int64, BLOCK)
+    for first in range(start, stop, BLOCK):
+        length, target = min(BLOCK, stop - first), shift(out, first)
+        if are_sound(shift(index, first), places, length, size):
+            add_columns(places, first, length, count, size, cols)
+            for i in range(length):
+                target[i] = x[places[i]]
+        else:
+            told[0] = 1
+
+
+def take_rows(start, stop, x, index, out, told, size, count):
+    """Unit: a row of x (`size` elements), of which `count` positions are read, the same of every row."""
+    mark_kernel()
+    places = stack_of(np.int64, BLOCK)
+    for first in range(0, count, BLOCK):
+        length = min(BLOCK, count - first)
+        if not are_sound(shift(index, first), places, length, size):
+            told[0], length = 1, 0
+        for row in range(start, stop):
+            source, target = shift(x, row * size), shift(out, row * count + first)
+            for k in range(length):
+                target[k] = source[places[k]]
+
+
+def take_lines(start, stop, x, index, out, told, size, count, cols):
+    """Unit: a slice of x (`size` lines of `cols`), of which `count` lines are read, the same of every slice."""
+    mark_kernel()
+    places = stack_of(np.int64, BLOCK)
+    for first in range(0, count, BLOCK):
+        length = min(BLOCK, count - first)
+        if not are_sound(shift(index, first), places, length, size):
+            told[0], length = 1, 0
+        for part in range(start, stop):
+            source, target = shift(x, part * size * cols), shift(out, (part * count + first) * cols)
+            for k in range(length):
+                copy_row(shift(source, places[k] * cols), shift(target, k * cols), cols)

@@ -1,0 +1,153 @@
+"""Reading by position: slices along an axis, or one position for each element."""
+
+from typing import Any
+
+import numpy as np
+
+from .. import shapes
+from ..apply import apply, as_array
+from ..array import Tensor
+from ..errors import IndexError, ShapeError
+from ..op import Primitive
+from ..register import public
+from ..shapes import Shape
+from ..storage import Slice
+from .indexing import as_index, checks_bounds, gathered
+from .movement import as_tensor, deliver, reshape
+from .positions import counted_from_front, extremes
+
+MODES = ("raise", "wrap", "clip")
+
+
+_along = Primitive("along", lambda table, x, index, axis: table.take_along(x, index, axis),
+                   lambda ops, info, g, index, axis: (
+                       ops.sum_along(ops.zeros(info.shape(0), g), index, g, axis=axis), None), keeps=(1,))
+
+
+# ------------------------------------------------------------------------------------------------ positions
+def host_positions(op: str, given: Any) -> np.ndarray:
+    """Integers on the host."""
+    found = given.to_host() if isinstance(given, Tensor) else as_array(op, given)
+    if found.dtype.kind not in "iu" and found.size:
+        raise IndexError(f"{op}: {found.dtype} is no index. Use integers.")
+    return found if found.dtype.kind in "iu" else found.astype(np.int64)
+
+
+def in_mode(op: str, positions: np.ndarray, size: int, mode: str) -> np.ndarray:
+    """Positions brought into range as NumPy's `mode` says; by "raise" they are left alone."""
+    if mode not in MODES:
+        raise IndexError(f"{op}: mode {mode!r} is unknown. Use one of {', '.join(MODES)}.")
+    if mode == "raise" or positions.size == 0:
+        return positions
+    if size == 0:
+        raise IndexError(f"{op}: positions into an axis of size 0. It is empty.")
+    return positions % size if mode == "wrap" else np.clip(positions, 0, size - 1)
+
+
+def along_positions(op: str, index: Any, x: Tensor, axis: int) -> Tensor:
+    """An index with an axis for each of x's, on x's device; counted from the front where its kernels ask for that."""
+    positions = host_positions(op, index) if not (isinstance(index, Tensor) and checks_bounds(index)) else index.raw
+    if positions.dtype.kind not in "iu":
+        raise IndexError(f"{op}: {positions.dtype} is no index. Use integers.")
+    if positions.ndim != x.ndim:
+        raise ShapeError(f"{op}: an index of shape {positions.shape} for {x.shape}. Give it {x.ndim} axes.")
+    if not checks_bounds(x):
+        positions = counted_from_front(op, positions, axis, x.shape[axis])
+    return as_index(positions, x)
+
+
+def checked(primitive: Primitive, tensors: tuple[Tensor, ...], params: dict) -> Tensor:
+    """The op; if a kernel met a position out of bounds, an error that names it."""
+    try:
+        found: Tensor = apply(primitive, tensors, params)
+        return found
+    except IndexError:
+        axis = params["axis"]
+        for extreme in extremes(tensors[1].to_host()):
+            shapes.check_bounds(extreme, axis, tensors[0].shape[axis])
+        raise
+
+
+# ------------------------------------------------------------------------------------------------ reading
+@public()
+def take(x: Any, indices: Any, /, axis: int | None = None, out: Any = None, mode: str = "raise") -> Tensor:
+    """Elements, or slices along an axis, at integer positions.
+
+    `mode`: what becomes of positions out of range: "raise" (then negative ones count from the end), "wrap", "clip".
+
+    >>> import lucid_nb as lnb
+    >>> lnb.take(lnb.tensor([10, 20, 30]), [2, 0])
+    tensor([30, 10])
+    """
+    x = as_tensor("take", x)
+    flat, axis = (reshape(x, -1), 0) if axis is None else (x, shapes.normalize_axis("take", axis, x.ndim))
+    positions = in_mode("take", host_positions("take", indices), flat.shape[axis], mode)
+    return deliver("take", gathered("take", flat, positions, axis, axis), out)
+
+
+@public(method=False)
+def index_select(x: Any, indices: Any, /, axis: int = 0) -> Tensor:
+    """Slices along an axis at integer positions, as PyTorch's: `take` with an axis.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.index_select([[1, 2], [3, 4]], [1], axis=1)
+    tensor([[2],
+            [4]])
+    """
+    return take(x, indices, axis=axis)
+
+
+@public()
+def take_along_axis(x: Any, indices: Any, /, axis: int | None = -1) -> Tensor:
+    """Elements at positions along an axis, one for each element of `indices`; other axes broadcast.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.take_along_axis(lnb.tensor([[3, 1], [2, 5]]), [[1], [0]], axis=1)
+    tensor([[1],
+            [2]])
+    """
+    x = as_tensor("take_along_axis", x)
+    x, axis = (reshape(x, -1), 0) if axis is None else (x, shapes.normalize_axis("take_along_axis", axis, x.ndim))
+    index = along_positions("take_along_axis", indices, x, axis)
+    x, index = _broadcast_but("take_along_axis", x, index, axis)
+    return checked(_along, (x, index), {"axis": axis})
+
+
+def _broadcast_but(op: str, x: Tensor, index: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    """Both broadcast in all axes but one."""
+    ours, theirs = list(x.shape), list(index.shape)
+    ours[axis] = theirs[axis] = 1
+    common = list(shapes.broadcast_shapes(op, tuple(ours), tuple(theirs)))
+    for sizes, tensor in ((ours, x), (theirs, index)):
+        sizes[:] = common
+        sizes[axis] = tensor.shape[axis]
+    return (x if x.shape == tuple(ours) else x.broadcast_to(tuple(ours)),
+            index if index.shape == tuple(theirs) else index.broadcast_to(tuple(theirs)))
+
+
+@public(method=False)
+def gather(x: Any, index: Any, /, axis: int = -1) -> Tensor:
+    """Elements at positions along an axis, one for each element of `index`, as PyTorch's: nothing broadcasts, and in
+    other axes `index` may be smaller.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.gather(lnb.tensor([[1, 2], [3, 4]]), [[0, 0], [1, 0]], axis=1)
+    tensor([[1, 1],
+            [4, 3]])
+    """
+    x = as_tensor("gather", x)
+    axis = shapes.normalize_axis("gather", axis, x.ndim)
+    index = along_positions("gather", index, x, axis)
+    region = region_of("gather", x.shape, index.shape, axis)
+    part = x if region is None else x.moved(Slice(region))
+    return checked(_along, (part, index), {"axis": axis})
+
+
+def region_of(op: str, shape: Shape, wanted: Shape, axis: int) -> tuple | None:
+    """The part of an array whose other extents an index has; None for all of it."""
+    for other, (size, given) in enumerate(zip(shape, wanted)):
+        if other != axis and given > size:
+            raise ShapeError(f"{op}: an index of shape {wanted} for {shape}, larger on axis {other}. Make it smaller.")
+    if all(size == given for other, (size, given) in enumerate(zip(shape, wanted)) if other != axis):
+        return None
+    return (*[slice(None) if other == axis else slice(0, given) for other, given in enumerate(wanted)], ...)

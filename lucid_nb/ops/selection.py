@@ -1,0 +1,308 @@
+"""Choosing: by masks, by conditions, by numbers of choices; and where things are that are not zero."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import backend, dtypes, shapes
+from ..apply import as_array, as_operand
+from ..array import Tensor, fresh
+from ..errors import DTypeError, IndexError, ShapeError
+from ..register import functions, public
+from ..storage import Slice
+from .gathering import host_positions, in_mode, take, take_along_axis
+from .indexing import as_value, compressed, expanded
+from .logic import where as choice
+from .movement import as_tensor, astype, deliver, reshape, tensors_of
+from .scattering import write_flat, written
+
+
+# ------------------------------------------------------------------------------------------- what is not zero
+@public(method=False)
+def where(condition: Any, /, *choices: Any) -> Any:
+    """x where the condition holds (is not 0), otherwise y; `where(condition)` alone is `nonzero(condition)`.
+
+    What is not chosen has gradient 0, also where it is NaN.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.where([True, False], [1, 2], 0)
+    tensor([1, 0])
+    """
+    if not choices:
+        return nonzero(condition)
+    if len(choices) != 2:
+        raise DTypeError(f"where: got {len(choices)} choices. Give two, or none.")
+    return choice(condition, *choices)
+
+
+@public()
+def nonzero(x: Any, /) -> tuple[Tensor, ...]:
+    """Where elements are not zero: int64 positions in C order, a tensor an axis. Off the CPU found on the host.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.nonzero(lnb.tensor([[0, 1], [2, 0]]))
+    (tensor([0, 1]), tensor([1, 0]))
+    """
+    x = as_tensor("nonzero", x)
+    if x.ndim == 0:
+        raise ShapeError("nonzero: a 0-d array has no positions. Reshape it to (1,).")
+    return tuple(map(fresh, backend.of(x.raw).nonzero(x.raw)))
+
+
+@public()
+def argwhere(x: Any, /) -> Tensor:
+    """Where elements are not zero: int64 of shape (n, ndim), a row an element.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.argwhere(lnb.tensor([[0, 1], [2, 0]]))
+    tensor([[0, 1],
+            [1, 0]])
+    """
+    x = as_tensor("argwhere", x)
+    if x.ndim == 0:
+        return fresh(backend.of(x.raw).full((int(bool(x)), 0), 0, dtypes.INT64))
+    return functions["stack"](nonzero(x), axis=1)
+
+
+@public(method=False)
+def flatnonzero(x: Any, /) -> Tensor:
+    """Where elements of the flat array are not zero.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.flatnonzero(lnb.tensor([[0, 1], [2, 0]]))
+    tensor([1, 2])
+    """
+    return nonzero(reshape(as_tensor("flatnonzero", x), -1))[0]
+
+
+# ----------------------------------------------------------------------------------------------- by masks
+def _mask(op: str, mask: Any) -> np.ndarray:
+    """A mask on the host; other numbers count where they are not zero."""
+    found = mask.to_host() if isinstance(mask, Tensor) else as_array(op, mask)
+    return found if found.dtype.kind == "b" else found != 0
+
+
+@public()
+def compress(condition: Any, x: Any, /, axis: int | None = None, out: Any = None) -> Tensor:
+    """Slices along an axis (elements of the flat array by default) where a one-dimensional condition holds.
+
+    A condition that is shorter than the axis ends there.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.compress([True, False, True], lnb.tensor([1, 2, 3]))
+    tensor([1, 3])
+    """
+    x, mask = as_tensor("compress", x), _mask("compress", condition)
+    if mask.ndim != 1:
+        raise ShapeError(f"compress: a condition of shape {mask.shape}. Use one axis.")
+    flat, axis = (reshape(x, -1), 0) if axis is None else (x, shapes.normalize_axis("compress", axis, x.ndim))
+    if flat.ndim == 1 and mask.shape == flat.shape:
+        return deliver("compress", compressed(flat, mask), out)
+    return deliver("compress", take(flat, np.flatnonzero(mask), axis), out)
+
+
+def _compress_method(self: Tensor, condition: Any, axis: int | None = None, out: Any = None) -> Tensor:
+    """Slices along an axis where a condition holds."""
+    return compress(condition, self, axis, out)
+
+
+Tensor.compress = _compress_method  # type: ignore[attr-defined]
+
+
+@public(method=False)
+def extract(condition: Any, x: Any, /) -> Tensor:
+    """Elements of the flat array where the flat condition holds.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.extract(lnb.tensor([[1, 0], [0, 1]]), lnb.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
+    return compress(_mask("extract", condition).reshape(-1), x)
+
+
+@public()
+def masked_select(x: Any, mask: Any, /) -> Tensor:
+    """Elements where a mask holds, both broadcast, as a new axis.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.masked_select(lnb.tensor([[1, 2], [3, 4]]), [True, False])
+    tensor([1, 3])
+    """
+    x, found = as_tensor("masked_select", x), _bools("masked_select", mask)
+    shape = shapes.broadcast_shapes("masked_select", x.shape, found.shape)
+    wide = x if x.shape == shape else x.broadcast_to(shape)
+    return compressed(wide, np.ascontiguousarray(np.broadcast_to(found, shape)))
+
+
+def _bools(op: str, mask: Any) -> np.ndarray:
+    """A mask of bools on the host."""
+    found = mask.to_host() if isinstance(mask, Tensor) else as_array(op, mask)
+    if found.dtype.kind != "b":
+        raise DTypeError(f"{op}: the mask is {found.dtype}. Use bools.")
+    return found
+
+
+@public()
+def masked_fill(x: Any, mask: Any, value: Any, /) -> Tensor:
+    """x with one value where a mask, broadcast to it, holds; in x's dtype.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.masked_fill(lnb.tensor([1.0, 2.0]), [False, True], float("-inf"))
+    tensor([  1., -inf])
+    """
+    x = as_tensor("masked_fill", x)
+    found = mask if isinstance(mask, Tensor) else as_operand("masked_fill", mask, x.device)
+    if found.dtype != dtypes.BOOL:
+        raise DTypeError(f"masked_fill: the mask is {found.dtype}. Use bools.")
+    filling = as_value(x, value)
+    if filling.size != 1:
+        raise ShapeError(f"masked_fill: a value of shape {filling.shape}. Give one number, or use where.")
+    if shapes.broadcast_shapes("masked_fill", x.shape, found.shape) != x.shape:
+        raise ShapeError(f"masked_fill: a mask of shape {found.shape} for {x.shape}. Make it broadcast to that.")
+    return choice(found, reshape(filling, ()).astype(x.dtype, copy=False), x)
+
+
+@public(method=False)
+def place(x: Any, mask: Any, values: Any, /) -> None:
+    """Write values, again and again, where a mask of x's size holds: the first value at the first true element.
+
+    >>> import lucid_nb as lnb
+    >>> x = lnb.zeros(4)
+    >>> lnb.place(x, [True, False, True, True], [1.0, 2.0])
+    >>> x
+    tensor([1., 0., 2., 1.])
+    """
+    target, found = written("place", x), _mask("place", mask)
+    if found.size != target.size:
+        raise ShapeError(f"place: a mask of shape {found.shape} for {target.shape}. Make their sizes equal.")
+    write_flat("place", target, np.flatnonzero(found), as_value(target, values))
+
+
+@public(method=False)
+def putmask(x: Any, mask: Any, values: Any, /) -> None:
+    """Write values where a mask of x's size holds: the n-th value (counted again and again) at the n-th element.
+
+    >>> import lucid_nb as lnb
+    >>> x = lnb.zeros(4)
+    >>> lnb.putmask(x, [True, False, True, True], [1.0, 2.0])
+    >>> x
+    tensor([1., 0., 1., 2.])
+    """
+    target, found = written("putmask", x), _mask("putmask", mask)
+    if found.size != target.size:
+        raise ShapeError(f"putmask: a mask of shape {found.shape} for {target.shape}. Make their sizes equal.")
+    value, places = reshape(as_value(target, values), -1), np.flatnonzero(found)
+    if value.size and places.size:
+        write_flat("putmask", target, places, take(value, places % value.size))
+
+
+# ------------------------------------------------------------------------------------------------- by choices
+@public()
+def choose(x: Any, choices: Any, /, out: Any = None, mode: str = "raise") -> Tensor:
+    """Elements of the choice whose number x gives, all broadcast. `mode` as in `take`; negative numbers are out of range.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.choose([0, 1, 0], [[1, 2, 3], [10, 20, 30]])
+    tensor([ 1, 20,  3])
+    """
+    tensors = list(choices) if isinstance(choices, Tensor) else tensors_of("choose", choices)
+    numbers = host_positions("choose", x)
+    if mode == "raise" and numbers.size and (numbers.min() < 0 or numbers.max() >= len(tensors)):
+        raise IndexError(f"choose: numbers from {numbers.min()} to {numbers.max()} for {len(tensors)} choices. "
+                         f"Use 0 to {len(tensors) - 1}, or another mode.")
+    numbers = in_mode("choose", numbers, len(tensors), mode)
+    shape = shapes.broadcast_shapes("choose", numbers.shape, *[t.shape for t in tensors])
+    dtype = dtypes.promote(tuple(t.dtype for t in tensors))
+    stacked = functions["stack"]([t.astype(dtype, copy=False).broadcast_to(shape) for t in tensors])
+    found = take_along_axis(stacked, np.broadcast_to(numbers, shape)[None], axis=0)
+    return deliver("choose", reshape(found, shape), out)
+
+
+@public(method=False)
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], /, default: Any = 0) -> Tensor:
+    """Elements of the choice whose condition is the first that holds, otherwise the default, all broadcast.
+
+    >>> import lucid_nb as lnb
+    >>> x = lnb.arange(4)
+    >>> lnb.select([x < 1, x > 2], [x - 10, x * 10])
+    tensor([-10,   0,   0,  30])
+    """
+    if len(condlist) != len(choicelist) or not len(condlist):
+        raise ShapeError(f"select: {len(condlist)} conditions for {len(choicelist)} choices. Give as many, at least one.")
+    conditions = tensors_of("select", list(condlist))
+    for condition in conditions:
+        if condition.dtype != dtypes.BOOL:
+            raise DTypeError(f"select: a condition is {condition.dtype}. Use bools.")
+    dtype = _common_dtype((*choicelist, default))
+    found = default
+    for condition, value in zip(reversed(conditions), reversed(choicelist)):
+        found = choice(condition, value, found)
+    return astype(found, dtype, copy=False)
+
+
+def _common_dtype(values: Sequence[Any]) -> np.dtype:
+    """The dtype of several values, in which Python numbers are weak."""
+    keys = [type(v) if type(v) in dtypes.WEAK else v.dtype if hasattr(v, "dtype") else as_array("select", v).dtype
+            for v in values]
+    return dtypes.promote(tuple(keys))
+
+
+@public(method=False)
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], /, *args: Any, **kwargs: Any) -> Tensor:
+    """Functions (or numbers), each of the elements where its condition holds; of several the last counts.
+
+    One function more than conditions is that of all other elements. The result has x's dtype, as NumPy's.
+
+    >>> import lucid_nb as lnb
+    >>> x = lnb.tensor([-2.0, 3.0])
+    >>> lnb.piecewise(x, [x < 0, x >= 0], [lambda x: -x, 10.0])
+    tensor([ 2., 10.])
+    """
+    x = as_tensor("piecewise", x)
+    is_single = np.ndim(condlist) == 0 if not isinstance(condlist, (list, tuple, Tensor)) else (
+        x.ndim != 0 and not isinstance(condlist[0], (list, np.ndarray, Tensor)))
+    masks = [_mask("piecewise", one) for one in ([condlist] if is_single else condlist)]
+    if len(funclist) == len(masks) + 1:
+        masks.append(~np.any(masks, axis=0))
+    if len(funclist) != len(masks):
+        raise ShapeError(f"piecewise: {len(funclist)} functions for {len(masks)} conditions. Give as many, or one more.")
+    result = fresh(backend.of(x.raw).full(x.shape, 0, x.dtype))
+    for mask, function in zip(masks, funclist):
+        mask = np.broadcast_to(mask, x.shape)
+        if not callable(function):
+            result = masked_fill(result, mask, function)
+        elif mask.any():
+            values = as_value(x, function(compressed(x, mask), *args, **kwargs))
+            count = int(np.count_nonzero(mask))
+            result = expanded(result, mask, values.astype(x.dtype, copy=False).broadcast_to((count,)))
+    return result
+
+
+@public(method=False)
+def one_hot(x: Any, /, num_classes: int = -1, *, dtype: Any = None) -> Tensor:
+    """1 at the place of each class on a new last axis, otherwise 0; int64 unless `dtype` says otherwise.
+
+    `num_classes`: how many there are; by default one more than the largest.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.one_hot([0, 2])
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    x = as_tensor("one_hot", x)
+    if x.dtype.kind not in "iu":
+        raise DTypeError(f"one_hot: classes are {x.dtype}. Use integers.")
+    host = x.to_host()
+    low, high = (int(host.min()), int(host.max())) if host.size else (0, -1)
+    count = shapes.as_integer("one_hot", "num_classes", num_classes)
+    if count == -1:
+        if host.size == 0:
+            raise ShapeError("one_hot: no classes to count. Give num_classes.")
+        count = high + 1
+    if low < 0 or high >= count:
+        raise IndexError(f"one_hot: class {low if low < 0 else high} is out of range. Use 0 to {count - 1}.")
+    classes = fresh(backend.of(x.raw).iota(0, 1, count, x.dtype))
+    wanted = dtypes.INT64 if dtype is None else dtypes.as_dtype("one_hot", dtype)
+    return astype(x.moved(Slice((..., None))) == classes, wanted)
+
