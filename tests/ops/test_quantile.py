@@ -1,0 +1,167 @@
+"""Medians and quantiles against NumPy, by every definition, and their gradients against finite differences."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lucid_nb as lnb
+from lucid_nb import errors, testing
+from lucid_nb.ops.quantile import METHODS
+from lucid_nb.testing import assert_close, check_grad
+
+from .derivatives import check_against_cpu
+
+RNG = np.random.default_rng(31)
+X = RNG.standard_normal((3, 4, 5))
+HOLES = np.where(RNG.uniform(size=X.shape) < 0.2, np.nan, X)
+DTYPES = ["bool", "int8", "uint8", "int64", "float16", "float32", "float64"]
+QUANTILES = st.sampled_from([0, 1, 0.3, np.float32(0.7), [0.0, 0.5, 0.98], np.array([[0.1], [0.9]]), [0, 1]])
+
+
+def check(found, wanted):
+    """Dtype, shape and values; NumPy gives one NaN of its own in the array's dtype, whatever the rule is."""
+    wanted = np.asarray(wanted)
+    assert found.shape == wanted.shape
+    assert found.dtype == wanted.dtype or (wanted.ndim == 0 and np.isnan(wanted))
+    half = wanted.dtype == np.float16
+    assert_close(found.to_host().astype("float64"), wanted.astype("float64"), rtol=1e-3 if half else 2e-7,
+                 atol=1e-3 if half else 2e-7)
+
+
+@st.composite
+def problems(draw):
+    """An array without infinities, perhaps with NaN, and axes over which it has elements."""
+    x = draw(testing.arrays(st.sampled_from(DTYPES), testing.shapes(min_side=1, max_dims=4), awkward=False))
+    if x.dtype.kind == "f" and draw(st.booleans()):
+        holes = draw(st.lists(st.booleans(), min_size=x.size, max_size=x.size))
+        x = np.where(np.reshape(holes, x.shape), x.dtype.type(np.nan), x)
+    axes = draw(st.lists(st.sampled_from(range(x.ndim)), unique=True, min_size=1)) if x.ndim else [None]
+    axis = draw(st.sampled_from([None, axes[0], tuple(axes) if x.ndim else None]))
+    return x, axis, draw(st.booleans())
+
+
+def quiet(function, *args, **keywords):
+    """NumPy's answer, None where it refuses."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return function(*args, **keywords)
+        except TypeError:
+            return None
+
+
+@given(problem=problems(), q=QUANTILES, method=st.sampled_from(list(METHODS)))
+def test_quantiles_are_numpys(problem, q, method):
+    x, axis, keepdims = problem
+    for name in ("quantile", "nanquantile", "percentile", "nanpercentile"):
+        if name.startswith("nan") and np.ndim(q) == 2:
+            continue                       # NumPy puts the axes of such q in the middle
+        given_q = q if "quantile" in name else (np.multiply(q, 100) if np.ndim(q) else q * 100)
+        wanted = quiet(getattr(np, name), x, given_q, axis=axis, method=method, keepdims=keepdims)
+        if wanted is not None:
+            check(quiet(getattr(lnb, name), x, given_q, axis=axis, method=method, keepdims=keepdims), wanted)
+
+
+@given(problem=problems())
+def test_medians_are_numpys(problem):
+    x, axis, keepdims = problem
+    for name in ("median", "nanmedian"):
+        check(quiet(getattr(lnb, name), x, axis, keepdims=keepdims), quiet(getattr(np, name), x, axis, keepdims=keepdims))
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+@pytest.mark.parametrize("shape, axis", [((3, 4, 5), None), ((3, 4, 5), 1), ((3, 4, 5), (2, 0)), ((4,), 1)], ids=str)
+def test_weighted_quantiles_are_numpys(name, shape, axis):
+    weights = RNG.integers(int(name == "nanquantile"), 4, shape).astype("float64") + (np.arange(shape[-1]) == 1)
+    for x in (X, HOLES, np.round(9 * X).astype("int32")):
+        for q in (0.0, 0.35, [0.5, 1.0]):
+            if name == "nanquantile" and len(shape) == 1:
+                continue                   # NumPy does not take them out together with the NaNs
+            found = quiet(getattr(lnb, name), x, q, axis=axis, method="inverted_cdf", weights=weights)
+            check(found, quiet(getattr(np, name), x, q, axis=axis, method="inverted_cdf", weights=weights))
+
+
+def test_quantiles_on_each_device(device):
+    x = HOLES.astype("float32")
+    on = lnb.asarray(x, device=device)
+    for name in ("quantile", "nanquantile"):
+        found = getattr(lnb, name)(on, [0.2, 0.5], axis=1)
+        assert found.device == device and found.dtype == np.float64 if device != "mlx" else found.device == device
+        assert_close(found, getattr(np, name)(x, [0.2, 0.5], axis=1), rtol=1e-6, atol=1e-6)
+    assert_close(lnb.nanmedian(on, 1), np.nanmedian(x, 1), rtol=1e-6)
+    assert_close(lnb.median(on), np.median(x))
+
+
+def test_out_and_overwrite_input_keep_the_input():
+    x, out = lnb.tensor(X), lnb.zeros((3, 5))
+    assert lnb.median(x, 1, out, overwrite_input=True) is out and lnb.quantile(x, 0.5, 1, out=out) is out
+    np.testing.assert_allclose(out.to_host(), np.median(X, 1))
+    np.testing.assert_array_equal(x.to_host(), X)
+
+
+def test_equal_infinities_are_their_own_quantile():
+    assert lnb.quantile([1.0, np.inf, np.inf], 0.75).item() == np.inf
+    assert lnb.percentile([1.0, np.inf], 100).item() == np.inf
+    assert lnb.quantile([-np.inf, -np.inf, 1.0], [0.25, 1.0]).tolist() == [-np.inf, 1]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered")
+def test_nothing_to_take_a_median_of_warns_as_numpys():
+    with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+        assert np.isnan(lnb.median(np.zeros(0)).item())
+    with pytest.warns(RuntimeWarning, match="All-NaN slice encountered"):
+        assert np.isnan(lnb.nanmedian([np.nan, np.nan]).item())
+    with pytest.warns(RuntimeWarning, match="All-NaN slice encountered"):
+        assert lnb.nanquantile([[np.nan, np.nan], [1, 2]], 0.5, axis=1).tolist()[1] == 1.5
+
+
+# -------------------------------------------------------------------------------------------- gradients
+@pytest.mark.parametrize("method", METHODS)
+def test_gradient_follows_finite_differences(method):
+    check_grad(lambda x: lnb.quantile(x, [0.1, 0.6], axis=(0, 2), method=method), X)
+    check_grad(lambda x: lnb.nanquantile(lnb.where(HOLES != HOLES, np.nan, x), 0.3, axis=1, method=method), X)
+
+
+def test_gradient_of_medians_follows_finite_differences():
+    check_grad(lambda x: lnb.median(x, 1), X)
+    check_grad(lnb.median, X)
+    check_grad(lambda x: lnb.nanmedian(lnb.where(HOLES != HOLES, np.nan, x), 1), X)
+    weights = np.array([0.3, 0.1, 0.7, 0.5])
+    check_grad(lambda x: lnb.quantile(x, 0.3, axis=1, method="inverted_cdf", weights=weights), X)
+
+
+def test_gradient_follows_the_cpu(device):
+    check_against_cpu(lambda x: lnb.median(x * x, 1), X[:2, :, :2], device=device)
+
+
+def test_gradient_of_equals_goes_to_the_first():
+    x = lnb.tensor([2.0, 2.0, 2.0], requires_grad=True)
+    lnb.quantile(x, 0.25).backward()
+    assert x.grad.tolist() == [1, 0, 0]
+
+
+# ------------------------------------------------------------------------------------------------- errors
+def test_bad_arguments_are_refused_with_the_values():
+    with pytest.raises(errors.ShapeError, match="quantile: q goes from 2 to 2. Use 0 to 1."):
+        lnb.quantile(X, 2)
+    with pytest.raises(errors.ShapeError, match="percentile: q goes from -1 to 50. Use 0 to 100."):
+        lnb.percentile(X, [-1, 50])
+    with pytest.raises(errors.ShapeError, match="quantile: method 'best' is unknown. Use one of inverted_cdf, "):
+        lnb.quantile(X, 0.5, method="best")
+    with pytest.raises(errors.ShapeError, match="quantile: method 'linear' takes no weights"):
+        lnb.quantile(X, 0.5, weights=X)
+    with pytest.raises(errors.ShapeError, match="quantile: a weight is -1"):
+        lnb.quantile(X, 0.5, method="inverted_cdf", weights=-np.ones_like(X))
+    with pytest.raises(errors.ShapeError, match="quantile: weights include NaN or infinity, or are all 0"):
+        lnb.quantile(X, 0.5, method="inverted_cdf", weights=np.zeros_like(X))
+    with pytest.raises(errors.DTypeError, match=r"quantile: weights have shape \(4,\), the array \(3, 4, 5\). Give axis."):
+        lnb.quantile(X, 0.5, method="inverted_cdf", weights=np.ones(4))
+    with pytest.raises(errors.ShapeError, match=r"quantile: weights of shape \(4,\) for axes \(2,\)"):
+        lnb.quantile(X, 0.5, 2, method="inverted_cdf", weights=np.ones(4))
+    with pytest.raises(errors.DTypeError, match="quantile: complex128 has no order"):
+        lnb.quantile(X + 1j, 0.5)
+    with pytest.raises(errors.ShapeError, match="quantile: no elements to take quantiles of"):
+        lnb.quantile(np.zeros((0, 3)), 0.5, axis=0)
