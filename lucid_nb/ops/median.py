@@ -7,7 +7,7 @@ import numpy as np
 from .. import dtypes, shapes
 from ..array import Tensor
 from ..register import public
-from .indexing import take
+from .gathering import take
 from .logic import where
 from .movement import as_tensor, deliver, reshape
 from .quantile import elements_at, is_nan, merged_rows, valid_counts

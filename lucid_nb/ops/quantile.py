@@ -16,7 +16,7 @@ from .. import backend, dtypes, shapes
 from ..array import Tensor
 from ..errors import DTypeError, ShapeError
 from ..register import public
-from .indexing import take
+from .gathering import take
 from .logic import where
 from .movement import as_tensor, astype, broadcast_to, deliver, permute_dims, reshape
 from .places import take_places

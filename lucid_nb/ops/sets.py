@@ -10,8 +10,8 @@ from ..array import Tensor
 from ..errors import ShapeError
 from ..op import Primitive
 from ..register import public
+from .gathering import take
 from .hosted import entry
-from .indexing import take
 from .logic import equal
 from .movement import as_tensor, astype, concat, reshape
 from .places import pair, wants_gradient
