@@ -191,6 +191,19 @@ def test_report_a12_sum_does_not_depend_on_the_number_of_threads():
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("size", [2, 70_000])
+def test_report_a13_nan_is_seen(size, dtype, device):
+    x = lnb.asarray(np.resize(np.array([np.nan, 1.0], "float32"), size), device=device).astype(dtype)
+    is_nan = np.resize([True, False], size)
+    for question, wanted in (("isnan", is_nan), ("isfinite", ~is_nan), ("isinf", is_nan & False)):
+        np.testing.assert_array_equal(getattr(lnb, question)(x).to_host(), wanted)
+    assert lnb.nanmax(x).item() == lnb.nanmin(x).item() == 1 and np.isnan([lnb.max(x).item(), lnb.min(x).item()]).all()
+    assert np.isnan(lnb.maximum(x, 0).to_host()[0::2].astype(float)).all()
+    assert lnb.fmax(x, 0).tolist() == np.where(is_nan, 0, 1).tolist() and (x != x).tolist() == is_nan.tolist()
+
+
 def test_report_a14_literals_and_integer_powers_take_the_dtype_of_the_tensor():
     x = lnb.asarray(np.array([1, 2, 3], "float32"))
     for result in (x * 0.5, 0.5 * x, x / 2, x ** 2, x ** 3, x ** 0.5, lnb.gelu(x), lnb.softplus(x), x + 1):

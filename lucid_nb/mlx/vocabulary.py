@@ -52,7 +52,7 @@ def sign_of_float(x: mx.array) -> mx.array:
 
 def complex_of(a: mx.array, b: mx.array) -> mx.array:
     """a + bi; a multiple of i would make NaN of an infinity."""
-    return mx.stack(mx.broadcast_arrays(a, b), axis=-1).view(mx.complex64).squeeze(-1)
+    return mx.stack(list(mx.broadcast_arrays(a, b)), axis=-1).view(mx.complex64).squeeze(-1)
 
 
 # Bits of a float: the integer type of its size, bits of its fraction, the exponent's bias, the power of two that makes
@@ -85,7 +85,7 @@ def frexp_mantissa(x: mx.array) -> mx.array:
 
 
 CALLS: dict[str, Call] = dict(
-    add=mx.add, subtract=mx.subtract, multiply=mx.multiply, divide=mx.divide, negative=mx.negative,
+    exact.CALLS, add=mx.add, subtract=mx.subtract, multiply=mx.multiply, divide=mx.divide, negative=mx.negative,
     conjugate=mx.conjugate, real=mx.real, imag=mx.imag, complex=complex_of,
     exp=special.exp, expm1=special.expm1, log=mx.log, log1p=mx.log1p, sqrt=mx.sqrt, power=mx.power,
     sin=special.sin, cos=special.cos, tanh=mx.tanh, erf=special.erf, erfc=special.erfc, normal_cdf=special.normal_cdf,
@@ -94,7 +94,7 @@ CALLS: dict[str, Call] = dict(
     absorbing_product=absorbing_product, absorbing_quotient=absorbing_quotient, frexp_mantissa=frexp_mantissa,
     frexp_exponent=frexp_exponent, exp2=special.exp2, log2=mx.log2, log10=mx.log10, tan=mx.tan, arcsin=mx.arcsin,
     arccos=mx.arccos, arctan=mx.arctan, arctan2=mx.arctan2, sinh=mx.sinh, cosh=mx.cosh, arcsinh=mx.arcsinh,
-    arccosh=mx.arccosh, arctanh=mx.arctanh) | exact.CALLS
+    arccosh=mx.arccosh, arctanh=mx.arctanh)
 """Entry to function; the stable entries (sigmoid, softplus, gelu ...) come as expansions."""
 OF_INTEGERS: dict[str, Call] = dict(sign=mx.sign) | exact.OF_INTEGERS
 OF_BOOLS: dict[str, Call] = dict(sign=mx.sign) | exact.OF_BOOLS

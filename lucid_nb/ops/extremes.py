@@ -16,7 +16,7 @@ from ..vocabulary import split_at_ties
 from .logic import ordered
 from .movement import deliver
 
-Pair = tuple[Expr, Expr]
+Pair = tuple[Expr | None, Expr | None]
 
 
 def _leader(comparison: str) -> Callable[[Vocabulary, Expr, Expr], Expr]:
