@@ -10,7 +10,6 @@ from ..array import Tensor
 from ..errors import DTypeError, IndexError, ShapeError
 from ..register import functions, public
 from ..storage import Slice
-from .gathering import take
 from .movement import as_tensor, astype, duplicate, joined, reshape, tensors_of
 
 FEW = 64          # runs; more are gathered one by one
@@ -73,7 +72,7 @@ def delete(x: Any, obj: Any, /, axis: int | None = None) -> Tensor:
         return joined("delete", parts, axis, None, None, "same_kind")
     kept = np.ones(size, bool)
     kept[gone] = False
-    return take(x, np.flatnonzero(kept), axis)
+    return functions["take"](x, np.flatnonzero(kept), axis)
 
 
 @public()
@@ -107,7 +106,7 @@ def insert(x: Any, obj: Any, values: Any, /, axis: int | None = None) -> Tensor:
     is_old = np.ones(order.size, bool)
     is_old[slots] = False
     order[slots], order[is_old] = size + arranged, np.arange(size)
-    return take(joined("insert", [x, added], axis, None, None, "same_kind"), order, axis)
+    return functions["take"](joined("insert", [x, added], axis, None, None, "same_kind"), order, axis)
 
 
 def _values(x: Tensor, values: Any) -> Tensor:

@@ -160,6 +160,8 @@ def tensors_of(op: str, arrays: Any) -> list[Tensor]:
         arrays = list(as_tensor(op, arrays))
     if len(arrays) == 0:
         raise ShapeError(f"{op}: no arrays. Give at least one.")
+    if all([isinstance(x, Tensor) for x in arrays]) and len({type(x.raw) for x in arrays}) == 1:
+        return [x.refresh() for x in arrays]
     found = operands(op, list(arrays))
     if all([isinstance(x, Tensor) for x in found]):
         return found
