@@ -20,8 +20,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
     "errors", "config", "dtypes", "shapes", "expr", "vocabulary", "program", "printing", "backend", "storage",
     "tape", "op", "views", "array", "apply", "anomaly", "backward", "register", "ops", "creation", "interop", "fusion",
-    "autograd", "random", "testing", "lib", "linalg", "fft", "einops", "nn", "optim", "data", "io", "models", "onnx",
-    "visual", "distributed", "commands", "__main__"]
+    "autograd", "random", "testing", "special", "lib", "linalg", "fft", "einops", "nn", "optim", "data", "io", "models",
+    "onnx", "visual", "distributed", "commands", "__main__"]
 DEVICES = ("kernels", "cuda", "mlx")
 FOR_DEVICES = {"errors", "config", "dtypes", "shapes", "expr", "vocabulary", "program", "printing"}
 # The command line shows and clears the store of kernels; the package itself hands out the number of threads.
@@ -225,10 +225,10 @@ from ..expr import Expr, Vocabulary
 from ..register import unary
 
 
-@unary(kind="float", oracle="numpy.cosh", samples=((-2, 2),), ulp=4, names=("hyperbolic_cosine",))
-def cosh(m: Vocabulary, x: Expr) -> Expr:
-    """Hyperbolic cosine."""
-    return 0.5 * (m.exp(x) + m.exp(-x))
+@unary(kind="float", oracle="1 - numpy.cos(x)", samples=((-2, 2),), ulp=4, names=("versed_sine",))
+def versine(m: Vocabulary, x: Expr) -> Expr:
+    """1 - cos(x), exact for small x."""
+    return 2 * m.sin(0.5 * x) * m.sin(0.5 * x)
 '''
 SHOW = """
 import sys
@@ -238,16 +238,16 @@ import lucid_nb as lnb
 from lucid_nb.testing import check_grad
 from tests.ops import oracles, test_records
 x = np.array([0.5, -1.0])
-assert np.allclose(lnb.cosh(x).numpy(), np.cosh(x), rtol=1e-15)
-assert lnb.hyperbolic_cosine is lnb.cosh and lnb.asarray(x).cosh().tolist() == lnb.cosh(x).tolist()
-assert lnb.cosh.__doc__ == "Hyperbolic cosine."
-assert "cosh" in test_records.RECORDS and "cosh" in test_records.DIFFERENTIABLE
-assert [case.values for case in oracles.cases()].count(("cosh", "float32")) == 1
-test_records.check_values("cosh", oracles.drawn(test_records.RECORDS["cosh"], "float32", 20))
-check_grad(lnb.cosh, x)
+assert np.allclose(lnb.versine(x).numpy(), 1 - np.cos(x), rtol=1e-14)
+assert lnb.versed_sine is lnb.versine and lnb.asarray(x).versine().tolist() == lnb.versine(x).tolist()
+assert lnb.versine.__doc__ == "1 - cos(x), exact for small x."
+assert "versine" in test_records.RECORDS and "versine" in test_records.DIFFERENTIABLE
+assert [case.values for case in oracles.cases()].count(("versine", "float32")) == 1
+test_records.check_values("versine", oracles.drawn(test_records.RECORDS["versine"], "float32", 20))
+check_grad(lnb.versine, x)
 import stubs
-assert "def cosh(x: Operand, /) -> Tensor:" in stubs.package_text()
-assert '    def cosh(self) -> Tensor:\\n        \"\"\"Hyperbolic cosine.\"\"\"' in stubs.tensor_text()
+assert "def versine(x: Operand, /) -> Tensor:" in stubs.package_text()
+assert '    def versine(self) -> Tensor:\\n        \"\"\"1 - cos(x), exact for small x.\"\"\"' in stubs.tensor_text()
 print("derived")
 """
 
@@ -258,7 +258,7 @@ def test_a_new_elementwise_op_is_one_file(tmp_path):
     def ignore(folder, names):
         return [name for name in names if name in ("__pycache__", "cuda", "mlx", "data", "nn", "optim", "commands")]
     shutil.copytree(PACKAGE, tmp_path / "lucid_nb", ignore=ignore)
-    (tmp_path / "lucid_nb" / "ops" / "hyperbolic.py").write_text(RECORD)
+    (tmp_path / "lucid_nb" / "ops" / "versine.py").write_text(RECORD)
     root = Path(__file__).resolve().parent.parent
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "__init__.py").write_text("")
