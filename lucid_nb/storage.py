@@ -49,7 +49,7 @@ class Storage:
         self.raw, self.version, self.generation = raw, version, 0
         self.aliases = backend.of(raw).aliases
 
-    def replace(self, steps: Sequence["Movement"], raw: Raw) -> None:
+    def replace(self, steps: "tuple[Movement, ...]", raw: Raw) -> None:
         """Write a part where views do not alias: one thread at a time, since each makes the whole anew."""
         with _replacing:
             self.raw = put(self.raw, steps, raw)

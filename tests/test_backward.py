@@ -318,7 +318,8 @@ def test_write_outside_the_graph_leaves_a_views_node_alone(device: str) -> None:
 
 @pytest.mark.parametrize("change, text", [
     (lambda g: g.to("mlx"), "float64 on mlx|float32 on mlx"), (lambda g: g * 1j, "complex128 on cpu"),
-    (lambda g: g.astype("float32"), "float32 on cpu"), (lambda g: g.numpy(), "a ndarray"), (lambda g: g[:1], r"shape \(1,\)")])
+    (lambda g: g.astype("float32"), "float32 on cpu"), (lambda g: g.numpy(), "a ndarray"),
+    (lambda g: g[:1], r"shape \(1,\)")])
 @pytest.mark.parametrize("is_leaf", [True, False])
 def test_hook_that_gives_another_kind_of_gradient_is_refused(is_leaf, change, text):
     if "mlx" in text:
@@ -326,7 +327,8 @@ def test_hook_that_gives_another_kind_of_gradient_is_refused(is_leaf, change, te
     x = lnb.tensor([1.0, 2.0], requires_grad=True)
     y = x if is_leaf else x * 2
     y.register_hook(change)
-    with pytest.raises(lnb.GradError, match=rf"^hook: gave .*({text}).* for a gradient of shape \(2,\), float64 on cpu"):
+    wanted = rf"^hook: gave .*({text}).* for a gradient of shape \(2,\), float64 on cpu"
+    with pytest.raises(lnb.GradError, match=wanted):
         (y * y).sum().backward()
 
 
@@ -334,10 +336,10 @@ def test_what_is_no_hook_no_gradient_and_no_input_is_refused_at_once():
     x = lnb.tensor([1.0, 2.0], requires_grad=True)
     with pytest.raises(lnb.DTypeError, match=r"^register_hook: 'a' is not a function"):
         x.register_hook("a")
-    with pytest.raises(lnb.GradError, match=r"^grad: got shape \(2,\), float32 on cpu for shape \(2,\), float64 on cpu"):
+    with pytest.raises(lnb.GradError, match=r"^grad: got shape \(2,\), float32 on cpu for shape \(2,\), float64 on"):
         x.grad = lnb.ones(2, dtype="float32")
     for inputs in ("a", 3, [1]):
-        with pytest.raises(lnb.GradError, match="^backward: inputs is .* Give a list of tensors"):
+        with pytest.raises(lnb.GradError, match=r"^backward: inputs is .* Give a list of tensors"):
             (x * x).sum().backward(inputs=inputs)
     assert x.grad is None
 
