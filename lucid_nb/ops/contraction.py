@@ -4,25 +4,37 @@ The axes of the operands and of the result carry labels. What both have and the 
 the result have is a batch. The gradient of a contraction is a contraction of the same labels, to any order.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
 
-from .. import dtypes, shapes
+from .. import dtypes
 from ..apply import apply, operands
 from ..array import Tensor, fresh
 from ..backend import Table, of
 from ..errors import ShapeError
 from ..op import Info, Primitive, constant, registry
-from ..shapes import Shape
+from ..shapes import Shape, product
 from . import reduction
-from .movement import astype, check_cast, permute_dims, reshape
+from .movement import astype, check_cast, reshape
 
 Label = Any              # a letter, or a number that orders what broadcasts
 Labels = tuple[Label, ...]
+Order = tuple[int, ...] | None
 LOOPED = 24          # sums up to this length are faster as products and a reduction than as one BLAS call each
 SMALL_BATCH = 16     # unless there are few of them
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a pair becomes a matrix product: orders of axes (None where they stay), and how many axes each has."""
+
+    left: Order          # of (*batch, *rows, *summed), taken from the right operand where `is_swapped`
+    right: Order         # of (*batch, *summed, *cols)
+    result: Order        # of the result's labels, from (*batch, *rows, *cols)
+    counts: tuple[int, int, int, int]
+    is_swapped: bool
 
 
 @dataclass(frozen=True)
@@ -37,80 +49,76 @@ class Pair:
     result: Labels
     conjugates: tuple[bool, bool] = (False, False)
 
+    @cached_property
+    def layouts(self) -> tuple[Layout, Layout]:
+        """Sums in the order of the left and of the right operand's axes, which is then not copied."""
+        return self._layout(self.left, self.right), self._layout(self.right, self.left)
 
-@dataclass(frozen=True)
-class Groups:
-    """The labels of a pair by what becomes of them; `is_swapped`: the right operand gives the rows."""
+    def _layout(self, first: Labels, second: Labels) -> Layout:
+        left, right, result = self.left, self.right, self.result
+        rows, cols = tuple([x for x in left if x not in right]), tuple([x for x in right if x not in left])
+        summed = tuple([x for x in first if x in second and x not in result])
+        batch = tuple([x for x in result if x in left and x in right])
+        is_swapped = bool(rows and cols) and result.index(cols[0]) < result.index(rows[0])
+        if is_swapped:
+            left, right, rows, cols = right, left, cols, rows
+        return Layout(_order(left, (*batch, *rows, *summed)), _order(right, (*batch, *summed, *cols)),
+                      _order((*batch, *rows, *cols), result),
+                      (len(batch), len(rows), len(summed), len(cols)), is_swapped)
 
-    batch: Labels
-    rows: Labels
-    summed: Labels
-    cols: Labels
-    is_swapped: bool
 
-
-@lru_cache(4096)
-def _groups(pair: Pair, follows_right: bool) -> Groups:
-    """`follows_right`: sum in the order of the right operand's axes, which is then not copied."""
-    left, right, result = pair.left, pair.right, pair.result
-    rows, cols = tuple(x for x in left if x not in right), tuple(x for x in right if x not in left)
-    first, second = (right, left) if follows_right else (left, right)
-    summed = tuple(x for x in first if x in second and x not in result)
-    batch = tuple(x for x in result if x in left and x in right)
-    is_swapped = bool(rows and cols) and result.index(cols[0]) < result.index(rows[0])
-    return Groups(batch, cols, summed, rows, True) if is_swapped else Groups(batch, rows, summed, cols, False)
+def _order(labels: Labels, wanted: Labels) -> Order:
+    """The permutation that brings labels into an order."""
+    return None if labels == wanted else tuple([labels.index(label) for label in wanted])
 
 
 # ---------------------------------------------------------------------------------------------- primitive
-def _ordered(table: Table, x: Any, labels: Labels, wanted: Labels) -> Any:
+def _spread(table: Table, x: Any, labels: Labels, wanted: Labels) -> Any:
     """The axes in the order of `wanted`; where it has a label more, an axis of size 1."""
-    order = tuple([labels.index(label) for label in wanted if label in labels])
-    x = x if order == tuple(range(len(order))) else table.permute(x, order)
+    order = _order(labels, tuple([label for label in wanted if label in labels]))
+    x = x if order is None else table.permute(x, order)
     if len(wanted) == len(labels):
         return x
     return table.slice(x, tuple([slice(None) if label in labels else None for label in wanted]))
 
 
 def _forward(table: Table, a: Any, b: Any, pair: Pair) -> Any:
-    if table.dtype_of(a).kind == "c":
+    if pair.conjugates != (False, False) and table.dtype_of(a).kind == "c":
         a, b = [registry["conjugate"].run((x,)) if wanted else x for x, wanted in zip((a, b), pair.conjugates)]
-    groups = _groups(pair, a.size < b.size)
-    if not groups.summed:
-        return registry["multiply"].run([_ordered(table, a, pair.left, pair.result),
-                                         _ordered(table, b, pair.right, pair.result)])
-    sizes = dict(zip((*pair.left, *pair.right), (*a.shape, *b.shape)))
-    if not (groups.rows or groups.cols) and _is_short(table, a, groups, sizes):
-        order = (*groups.batch, *groups.summed)
-        found = registry["multiply"].run([_ordered(table, a, pair.left, order), _ordered(table, b, pair.right, order)])
-        axes = tuple(range(len(groups.batch), len(order)))
-        return table.reduce("sum", found, axes, False, table.dtype_of(found))
-    found = _product(table, a, b, pair, groups, sizes)
-    return _ordered(table, found, (*groups.batch, *groups.rows, *groups.cols), pair.result)
+    layout = pair.layouts[a.size < b.size]
+    batch, rows, inner, cols = layout.counts
+    if not inner:
+        return registry["multiply"].run([_spread(table, a, pair.left, pair.result),
+                                         _spread(table, b, pair.right, pair.result)])
+    if layout.is_swapped:
+        a, b = b, a
+    a = a if layout.left is None else table.permute(a, layout.left)
+    b = b if layout.right is None else table.permute(b, layout.right)
+    if not (rows or cols) and _is_short(table, a, batch):
+        found = registry["multiply"].run([a, b])
+        return table.reduce("sum", found, tuple(range(batch, batch + inner)), False, table.dtype_of(found))
+    found = _product(table, a, b, layout.counts)
+    return found if layout.result is None else table.permute(found, layout.result)
 
 
-def _is_short(table: Table, a: Any, groups: Groups, sizes: dict) -> bool:
+def _is_short(table: Table, a: Any, batch: int) -> bool:
     """Are there many short sums? (Narrow floats are summed in float32, and bool has no sum.)"""
-    return (table.dtype_of(a).itemsize > 2 and shapes.product(tuple([sizes[x] for x in groups.summed])) <= LOOPED
-            and shapes.product(tuple([sizes[x] for x in groups.batch])) >= SMALL_BATCH)
+    return (table.dtype_of(a).itemsize > 2 and product(tuple(a.shape[batch:])) <= LOOPED
+            and product(tuple(a.shape[:batch])) >= SMALL_BATCH)
 
 
-def _product(table: Table, a: Any, b: Any, pair: Pair, groups: Groups, sizes: dict) -> Any:
-    """One matrix product, of shape (*batch, *rows, *cols)."""
-    left, right = pair.left, pair.right
-    if groups.is_swapped:
-        a, b, left, right = b, a, right, left
-    batch, rows, summed, cols = [tuple([sizes[label] for label in labels])
-                                 for labels in (groups.batch, groups.rows, groups.summed, groups.cols)]
-    inner = shapes.product(summed)
-    a = _shaped(table, _ordered(table, a, left, (*groups.batch, *groups.rows, *groups.summed)),
-                (*batch, shapes.product(rows), inner))
-    b = _shaped(table, _ordered(table, b, right, (*groups.batch, *groups.summed, *groups.cols)),
-                (*batch, inner, shapes.product(cols)))
-    return _shaped(table, table.matmul(a, b), (*batch, *rows, *cols))
-
-
-def _shaped(table: Table, x: Any, shape: Shape) -> Any:
-    return x if tuple(x.shape) == shape else table.reshape(x, shape)
+def _product(table: Table, a: Any, b: Any, counts: tuple[int, int, int, int]) -> Any:
+    """One matrix product of (*batch, *rows, *summed) and (*batch, *summed, *cols): (*batch, *rows, *cols)."""
+    batch, rows, inner, cols = counts
+    left, right = tuple(a.shape), tuple(b.shape)
+    outer, result = left[:batch], (*left[:batch + rows], *right[batch + inner:])
+    depth = product(right[batch:batch + inner])
+    if rows != 1 or inner != 1:
+        a = table.reshape(a, (*outer, product(left[batch:batch + rows]), depth))
+    if cols != 1 or inner != 1:
+        b = table.reshape(b, (*outer, depth, product(right[batch + inner:])))
+    found = table.matmul(a, b)
+    return found if rows == cols == 1 else table.reshape(found, result)
 
 
 def _pull(ops: Any, info: Info, g: Any, a: Any, b: Any, pair: Pair) -> tuple:
@@ -122,13 +130,15 @@ def _pull(ops: Any, info: Info, g: Any, a: Any, b: Any, pair: Pair) -> tuple:
             ops.contract(g, a, pair=Pair(pair.result, pair.left, pair.right, (second, other))) if of_b else None)
 
 
-_contract = Primitive("contract", _forward, _pull, keeps=(0, 1))
+contraction = Primitive("contract", _forward, _pull, keeps=(0, 1))
 
 
 # ---------------------------------------------------------------------------------------------- functions
 def promoted(op: str, values: Sequence[Any], dtype: Any = None, casting: str = "same_kind") -> list[Tensor]:
     """The operands as tensors of their common dtype, or of `dtype`; Python scalars are weak."""
     found = operands(op, values)
+    if dtype is None and all([isinstance(x, Tensor) and x.dtype is found[0].dtype for x in found]):
+        return found
     wanted = dtypes.promote(tuple([x.dtype if isinstance(x, Tensor) else type(x) for x in found]))
     if dtype is not None:
         wanted = dtypes.as_dtype(op, dtype)
@@ -140,18 +150,9 @@ def promoted(op: str, values: Sequence[Any], dtype: Any = None, casting: str = "
             for x in found]
 
 
-def summed(x: Tensor, labels: Labels, kept: Collection[Label]) -> tuple[Tensor, Labels]:
-    """The sum over the axes whose labels are not kept, in the dtype of x (NumPy's "any" of bools), and the others."""
-    axes = tuple([axis for axis, label in enumerate(labels) if label not in kept])
-    if not axes:
-        return x, labels
-    found = reduction.any(x, axes) if x.dtype.kind == "b" else reduction.sum(x, axes, x.dtype)
-    return found, tuple([label for label in labels if label in kept])
-
-
-def permuted(x: Tensor, labels: Labels, wanted: Labels) -> Tensor:
-    """The axes in the order of `wanted`, as a view."""
-    return x if labels == wanted else permute_dims(x, [labels.index(label) for label in wanted])
+def summed(x: Tensor, axes: Shape) -> Tensor:
+    """The sum over axes in the dtype of x: NumPy's "any" of bools."""
+    return reduction.any(x, axes) if x.dtype.kind == "b" else reduction.sum(x, axes, x.dtype)
 
 
 def common_sizes(op: str, terms: Sequence[Labels], given: Sequence[Shape]) -> dict[Label, int]:
@@ -176,10 +177,16 @@ def narrowed(x: Tensor, labels: Labels, sizes: dict[Label, int]) -> tuple[Tensor
     return reshape(x, tuple([x.shape[axis] for axis in kept])), tuple([labels[axis] for axis in kept])
 
 
+def _needed(x: Tensor, labels: Labels, others: Labels) -> tuple[Tensor, Labels]:
+    """The sum over the axes whose labels nothing else has."""
+    axes = tuple([axis for axis, label in enumerate(labels) if label not in others])
+    return (summed(x, axes), tuple([label for label in labels if label in others])) if axes else (x, labels)
+
+
 def contract(a: Tensor, left: Labels, b: Tensor, right: Labels, result: Labels,
              conjugates: tuple[bool, bool] = (False, False)) -> Tensor:
     """The contraction of two tensors of one dtype to the axes of `result`; sizes must agree or be 1."""
     sizes = common_sizes("contract", (left, right), (a.shape, b.shape))
     (a, left), (b, right) = narrowed(a, left, sizes), narrowed(b, right, sizes)
-    (a, left), (b, right) = summed(a, left, {*right, *result}), summed(b, right, {*left, *result})
-    return apply(_contract, (a, b), {"pair": Pair(left, right, result, conjugates)})
+    (a, left), (b, right) = _needed(a, left, (*right, *result)), _needed(b, right, (*left, *result))
+    return apply(contraction, (a, b), {"pair": Pair(left, right, result, conjugates)})

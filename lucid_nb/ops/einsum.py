@@ -1,22 +1,23 @@
 """Einstein sums: every contraction of two operands is one matrix product, in the order that opt_einsum finds."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+from ..apply import apply
 from ..array import Tensor
 from ..errors import BackendError, ShapeError
 from ..register import public
 from ..shapes import Shape
 from . import subscripts
-from .contraction import Label, Labels, common_sizes, contract, narrowed, permuted, promoted, summed
+from .contraction import Labels, Pair, common_sizes, contraction, promoted, summed
 from .diagonal import diagonal
-from .movement import deliver, duplicate, memory_order
+from .movement import deliver, duplicate, memory_order, permute_dims, reshape
 from .subscripts import Term
 
 Path = tuple[tuple[int, ...], ...]
-Labelled = tuple[Tensor, Labels]
 TITLE = "einsum_path"          # the first element of NumPy's paths
 
 
@@ -42,8 +43,7 @@ def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K",
     """
     terms, result, values = subscripts.read("einsum", operands)
     tensors = promoted("einsum", values, dtype, casting)
-    inputs, output, path = _recipe(terms, result, tuple([x.shape for x in tensors]), _as_key(optimize))
-    found = _run(tensors, inputs, output, path)
+    found = _run(_recipe(terms, result, tuple([x.shape for x in tensors]), _as_key(optimize)), tensors)
     if str(order).upper() in ("C", "F"):
         found = duplicate(found, memory_order("einsum", found, order))
     return deliver("einsum", found, out, casting)
@@ -66,22 +66,91 @@ def einsum_path(*operands: Any, optimize: Any = "greedy") -> tuple[list, str]:
 
 
 # ------------------------------------------------------------------------------------------------- recipe
+@dataclass(frozen=True)
+class Preparation:
+    """What one operand needs first: pairs of axes whose diagonal is taken, a shape without axes of size 1, and sums."""
+
+    diagonals: tuple[tuple[int, int], ...]
+    shape: Shape
+    summed: tuple[int, ...]
+
+    def of(self, x: Tensor) -> Tensor:
+        """The operand, prepared."""
+        for first, second in self.diagonals:
+            x = diagonal(x, 0, first, second)
+        x = x if x.shape == self.shape else reshape(x, self.shape)
+        return summed(x, self.summed) if self.summed else x
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The preparation of each operand; which are then contracted, last first, and how; the order at the end."""
+
+    prepared: tuple[Preparation | None, ...]
+    steps: tuple[tuple[tuple[int, ...], tuple[dict[str, Pair], ...]], ...]
+    order: tuple[int, ...] | None
+
+
 @lru_cache(1024)
-def _recipe(terms: tuple[Term, ...], result: Term | None, given: tuple[Shape, ...],
-            optimize: Any) -> tuple[list[Labels], Labels, Path]:
-    """The labels of the operands and of the result, and the order of contraction."""
+def _recipe(terms: tuple[Term, ...], result: Term | None, given: tuple[Shape, ...], optimize: Any) -> Recipe:
     inputs, output = subscripts.resolved("einsum", terms, result, [len(shape) for shape in given])
     for number, (labels, shape) in enumerate(zip(inputs, given)):
         for label, size in zip(labels, shape):
             if size != shape[labels.index(label)]:
                 raise ShapeError(f"einsum: {label!r} takes the diagonal of axes of sizes {shape[labels.index(label)]} "
                                  f"and {size} in operand {number}, shape {shape}. They must be equal.")
-    common_sizes("einsum", inputs, given)
+    sizes = common_sizes("einsum", inputs, given)
+    taken = [_diagonals(labels) for labels in inputs]
+    narrow = [tuple([x for x in single if shape[labels.index(x)] == sizes[x]])
+              for labels, (_, single), shape in zip(inputs, taken, given)]
+    kept = [tuple([x for x in labels if x in output or any([x in other for place, other in enumerate(narrow)
+                                                             if place != number])])
+            for number, labels in enumerate(narrow)]
+    prepared = [None if labels == wanted else Preparation(
+        pairs, tuple([sizes[x] for x in left]), tuple([axis for axis, x in enumerate(left) if x not in wanted]))
+        for labels, (pairs, _), left, wanted in zip(inputs, taken, narrow, kept)]
+    steps, last = _steps(kept, output, _path(inputs, output, given, optimize))
+    return Recipe(tuple(prepared), steps, None if last == output else tuple([last.index(x) for x in output]))
+
+
+def _diagonals(labels: Labels) -> tuple[tuple[tuple[int, int], ...], Labels]:
+    """Pairs of axes whose diagonal, a new last axis, leaves each label once; and these labels."""
+    pairs = []
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            pairs.append((first, second))
+            labels = (*[other for axis, other in enumerate(labels) if axis not in (first, second)], label)
+    return tuple(pairs), labels
+
+
+def _steps(terms: Sequence[Labels], output: Labels, path: Path) -> tuple[tuple, Labels]:
+    """The pairs of a path, and the labels that it ends with; the last pair has the order of the result."""
+    current, steps = list(terms), []
+    for places in path:
+        backward = tuple(sorted(places, reverse=True))
+        picked = [current.pop(place) for place in backward][::-1]
+        found, pairs = picked[0], []
+        for number, other in enumerate(picked[1:], 2):
+            rest = [label for labels in (*current, *picked[number:]) for label in labels]
+            result = tuple([x for x in dict.fromkeys((*found, *other)) if x in rest or x in output])
+            result = result if current or number < len(picked) else output
+            pairs.append({"pair": Pair(found, other, result)})
+            found = result
+        current.append(found)
+        steps.append((backward, tuple(pairs)))
+    return tuple(steps), current[0]
+
+
+def _path(inputs: Sequence[Labels], output: Labels, given: Sequence[Shape], optimize: Any) -> Path:
+    """The order of contraction: a user's, from left to right, or opt_einsum's."""
+    count = len(inputs)
     if isinstance(optimize, tuple):
-        return inputs, output, _checked(optimize, len(inputs))
-    if len(inputs) < 3 or optimize is False:
-        return inputs, output, ((0, 1), *((0, count) for count in range(len(inputs) - 2, 0, -1)))[:len(inputs) - 1]
-    return inputs, output, _found_path(inputs, output, given, optimize)[0]
+        return _checked(optimize, count)
+    if count < 3 or optimize is False:
+        return ((0, 1), *((0, left) for left in range(count - 2, 0, -1)))[:count - 1]
+    return _found_path(inputs, output, given, optimize)[0]
 
 
 def _as_key(optimize: Any) -> Any:
@@ -125,40 +194,12 @@ def _found_path(inputs: Sequence[Labels], output: Labels, given: Sequence[Shape]
     return tuple([tuple(places) for places in path]), str(report)
 
 
-# ---------------------------------------------------------------------------------------------------- run
-def _run(tensors: Sequence[Tensor], inputs: Sequence[Labels], output: Labels, path: Path) -> Tensor:
-    sizes = common_sizes("einsum", inputs, [x.shape for x in tensors])
-    current = [narrowed(*_diagonals(x, labels), sizes) for x, labels in zip(tensors, inputs)]
-    current = [summed(x, labels, _others(current, number, output)) for number, (x, labels) in enumerate(current)]
-    for places in path:
-        picked = [current.pop(place) for place in sorted(places, reverse=True)][::-1]
-        found = picked[0]
-        for number, other in enumerate(picked[1:], 2):
-            rest = [label for _, labels in (*current, *picked[number:]) for label in labels]
-            found = _pair(found, other, rest, output)
+def _run(recipe: Recipe, tensors: Sequence[Tensor]) -> Tensor:
+    current = [x if first is None else first.of(x) for first, x in zip(recipe.prepared, tensors)]
+    for places, pairs in recipe.steps:
+        picked = [current.pop(place) for place in places]
+        found = picked.pop()
+        for pair in pairs:
+            found = apply(contraction, (found, picked.pop()), pair)
         current.append(found)
-    return permuted(*current[0], output)
-
-
-def _others(current: Sequence[Labelled], number: int, output: Labels) -> set:
-    """The labels that another operand or the result has."""
-    return {*output, *[label for place, (_, labels) in enumerate(current) if place != number for label in labels]}
-
-
-def _pair(first: Labelled, second: Labelled, rest: Sequence[Label], output: Labels) -> Labelled:
-    """The contraction of two operands, to what the others or the result need; last in the order of the result."""
-    (a, left), (b, right) = first, second
-    result = tuple([label for label in dict.fromkeys((*left, *right)) if label in rest or label in output])
-    result = result if rest else output
-    return contract(a, left, b, right, result), result
-
-
-def _diagonals(x: Tensor, labels: Labels) -> Labelled:
-    """A view with each label once."""
-    for label in dict.fromkeys(labels):
-        while labels.count(label) > 1:
-            first = labels.index(label)
-            second = labels.index(label, first + 1)
-            x = diagonal(x, 0, first, second)
-            labels = (*[other for axis, other in enumerate(labels) if axis not in (first, second)], label)
-    return x, labels
+    return current[0] if recipe.order is None else permute_dims(current[0], recipe.order)

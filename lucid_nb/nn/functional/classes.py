@@ -72,7 +72,7 @@ def along_classes(weight: Tensor, logits: Tensor) -> Tensor:
 def _counts(goal: np.ndarray, ignore_index: int, weight: Tensor | None, like: Tensor) -> Tensor:
     """What each example counts: 0 where its target is ignored, otherwise 1 or its class's weight."""
     valid = goal != ignore_index
-    scale = asarray(valid).astype(like.dtype).to(like.device)
+    scale = asarray(valid, device=like.device).astype(like.dtype)
     return scale if weight is None else scale * weight[np.where(valid, goal, 0)]
 
 
@@ -133,11 +133,14 @@ def nll_loss(input: Any, target: Any, weight: Any = None, ignore_index: int = -1
     loss.check_classes("nll_loss", goal, rows.shape[1], ignore_index)
     factor = None if weight is None else class_weight("nll_loss", scores, weight)
     host = goal.to_host()
-    places = np.arange(rows.shape[0]) * rows.shape[1] + np.where(host != ignore_index, host, 0).reshape(-1)
+    valid = host != ignore_index
+    places = np.arange(rows.shape[0]) * rows.shape[1] + np.where(valid, host, 0).reshape(-1)
+    losses = -rows.reshape(-1).take(asarray(places, device=scores.device)).reshape(host.shape)
+    if factor is None and valid.all() and valid.size:
+        return reduced(losses, reduction)
     scale = _counts(host, ignore_index, factor, scores)
-    picked = rows.reshape(-1).take(asarray(places, device=scores.device)).reshape(host.shape)
-    losses = where(asarray(host != ignore_index, device=scores.device), -picked, 0) * scale
-    return _averaged(losses, scale, reduction, bool((host != ignore_index).any()))
+    losses = where(asarray(valid, device=scores.device), losses, 0) * scale
+    return _averaged(losses, scale, reduction, bool(valid.any()))
 
 
 # ---------------------------------------------------------------------------------------------------- margins
