@@ -142,6 +142,7 @@ def _weight_rows(wanted: Wanted, x: Tensor, axis: Axis) -> np.ndarray:
 
 
 def is_nan(x: Tensor) -> Tensor:
+    """Which elements are NaN."""
     return x != x
 
 

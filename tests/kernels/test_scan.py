@@ -93,8 +93,8 @@ def test_scan_warns_as_numpys(kind, row, category):
     assert texts[0] == texts[1] and bool(texts[0]) == (category is not None)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint64", "uint8", "bool", "float16", BFLOAT16],
-                         ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint64", "uint8", "bool", "float16",
+                                   BFLOAT16], ids=str)
 @pytest.mark.parametrize("shape", [(300,), (70, 130), (130, 7), (2, 3, 70)], ids=str)
 def test_extremes_are_numpys_at_their_latest_places(shape, dtype):
     raw = np.round(values(shape, np.float64)).astype(dtype)

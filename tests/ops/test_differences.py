@@ -65,7 +65,7 @@ def test_gradient_is_numpys(spacing, edge_order, has_float64, device):
 
 def test_gradient_along_one_axis_and_its_refusals():
     assert_close(lnb.gradient(X, PLACES, axis=-1), np.gradient(X, PLACES, axis=-1), rtol=1e-12, atol=1e-12)
-    with pytest.raises(errors.ShapeError, match="gradient: 1 elements along axis 0. Give 2 or more."):
+    with pytest.raises(errors.ShapeError, match=r"gradient: 1 elements along axis 0. Give 2 or more."):
         lnb.gradient([1.0])
     with pytest.raises(errors.DTypeError, match="gradient: 3 spacings for 2 axes"):
         lnb.gradient(X, 1, 2, 3)

@@ -25,7 +25,7 @@ def check(found, wanted):
     """Dtype, shape and values; NumPy gives one NaN of its own in the array's dtype, whatever the rule is."""
     wanted = np.asarray(wanted)
     assert found.shape == wanted.shape
-    assert found.dtype == wanted.dtype or (wanted.ndim == 0 and np.isnan(wanted))
+    assert found.dtype == wanted.dtype or (wanted.size == 1 and np.isnan(wanted).all())
     half = wanted.dtype == np.float16
     assert_close(found.to_host().astype("float64"), wanted.astype("float64"), rtol=1e-3 if half else 2e-7,
                  atol=1e-3 if half else 2e-7)
@@ -69,7 +69,8 @@ def test_quantiles_are_numpys(problem, q, method):
 def test_medians_are_numpys(problem):
     x, axis, keepdims = problem
     for name in ("median", "nanmedian"):
-        check(quiet(getattr(lnb, name), x, axis, keepdims=keepdims), quiet(getattr(np, name), x, axis, keepdims=keepdims))
+        found, wanted = [quiet(getattr(library, name), x, axis, keepdims=keepdims) for library in (lnb, np)]
+        check(found, wanted)
 
 
 @pytest.mark.parametrize("name", ["quantile", "nanquantile"])
@@ -145,11 +146,11 @@ def test_gradient_of_equals_goes_to_the_first():
 
 # ------------------------------------------------------------------------------------------------- errors
 def test_bad_arguments_are_refused_with_the_values():
-    with pytest.raises(errors.ShapeError, match="quantile: q goes from 2 to 2. Use 0 to 1."):
+    with pytest.raises(errors.ShapeError, match=r"quantile: q goes from 2 to 2. Use 0 to 1."):
         lnb.quantile(X, 2)
-    with pytest.raises(errors.ShapeError, match="percentile: q goes from -1 to 50. Use 0 to 100."):
+    with pytest.raises(errors.ShapeError, match=r"percentile: q goes from -1 to 50. Use 0 to 100."):
         lnb.percentile(X, [-1, 50])
-    with pytest.raises(errors.ShapeError, match="quantile: method 'best' is unknown. Use one of inverted_cdf, "):
+    with pytest.raises(errors.ShapeError, match=r"quantile: method 'best' is unknown. Use one of inverted_cdf, "):
         lnb.quantile(X, 0.5, method="best")
     with pytest.raises(errors.ShapeError, match="quantile: method 'linear' takes no weights"):
         lnb.quantile(X, 0.5, weights=X)
@@ -157,7 +158,7 @@ def test_bad_arguments_are_refused_with_the_values():
         lnb.quantile(X, 0.5, method="inverted_cdf", weights=-np.ones_like(X))
     with pytest.raises(errors.ShapeError, match="quantile: weights include NaN or infinity, or are all 0"):
         lnb.quantile(X, 0.5, method="inverted_cdf", weights=np.zeros_like(X))
-    with pytest.raises(errors.DTypeError, match=r"quantile: weights have shape \(4,\), the array \(3, 4, 5\). Give axis."):
+    with pytest.raises(errors.DTypeError, match=r"quantile: weights have shape \(4,\), the array \(3, 4, 5\)."):
         lnb.quantile(X, 0.5, method="inverted_cdf", weights=np.ones(4))
     with pytest.raises(errors.ShapeError, match=r"quantile: weights of shape \(4,\) for axes \(2,\)"):
         lnb.quantile(X, 0.5, 2, method="inverted_cdf", weights=np.ones(4))

@@ -116,7 +116,8 @@ def test_running_extremes_and_places_are_those_of_torch(axis):
 
 
 def test_logcumsumexp_is_that_of_numpy_without_overflow(device):
-    x = np.array([[1000, 1000, -1000, 3], [-np.inf, -np.inf, 2, 1], [1, np.inf, 2, np.inf], [np.nan, 1, 2, 3]], "float32")
+    x = np.array([[1000, 1000, -1000, 3], [-np.inf, -np.inf, 2, 1], [1, np.inf, 2, np.inf], [np.nan, 1, 2, 3]])
+    x = x.astype("float32")
     with np.errstate(all="ignore"):
         for axis in (0, 1):
             wanted = np.logaddexp.accumulate(x.astype("float64"), axis)
