@@ -18,7 +18,7 @@ from .steps import GRAIN, INDEX, SINGLE, kernel_of, narrow, told
 
 POSITIONS = (INDEX, np.dtype(np.int32))              # dtypes of positions that kernels read
 WORDS = {size: np.dtype(f"uint{8 * size}") for size in (1, 2, 4, 8)}        # what elements are moved as
-FEW = 2048                                           # elements up to which NumPy's own loops are as fast
+FEW = 1024                                           # elements up to which NumPy's own loops are as fast
 JOIN = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 OF_BOOLS = {"sum": "max", "prod": "min"}
 
@@ -55,7 +55,7 @@ def gather(raw: np.ndarray, index: np.ndarray, axis: int = 0) -> np.ndarray:
     positions, count = _positions(index), index.size
     arrays = _moved(contiguous(raw), result)
     if outer == 1:
-        numbers = (size,) if cols == 1 else (size, cols)
+        numbers: tuple[int, ...] = (size,) if cols == 1 else (size, cols)
         units, unit, name = count, cols, "elements" if cols == 1 else "rows"
         path = f"index:gather_{name}"
     else:
@@ -71,7 +71,8 @@ def _gather_by_numpy(raw: np.ndarray, index: np.ndarray, axis: int) -> np.ndarra
         if raw.flags.c_contiguous:
             return np.asarray(raw.take(index, axis))
         # take would copy all of raw first.
-        return np.ascontiguousarray(raw[(*(slice(None),) * axis, index)]).reshape(
+        whole: tuple[Any, ...] = (slice(None),) * axis
+        return np.ascontiguousarray(raw[(*whole, index)]).reshape(
             (*raw.shape[:axis], *index.shape, *raw.shape[axis + 1:]))
     except BuiltinIndexError:
         refuse()
@@ -79,16 +80,27 @@ def _gather_by_numpy(raw: np.ndarray, index: np.ndarray, axis: int) -> np.ndarra
 
 def take_along(raw: np.ndarray, index: np.ndarray, axis: int) -> np.ndarray:
     """Elements by their position along an axis; `index` has the extents of raw but for the axis."""
-    _, size, cols = _split(raw.shape, axis)
+    outer, size, cols = _split(raw.shape, axis)
+    if outer == 1 and cols == 1:
+        return gather(raw.reshape(-1), index)
     result = memory.empty(index.shape, raw.dtype)
     if index.size and size == 0:
         refuse()
+    if 0 < index.size <= FEW:
+        return _along_by_numpy(raw, index, axis)
     if index.size:
         source, target = _moved(contiguous(raw), result)
         numbers = (size, index.shape[axis]) if cols == 1 else (size, index.shape[axis], cols)
         path = f"index:along_{'rows' if cols == 1 else 'columns'}"
         _launch(path, index.size, 2, (source, _positions(index), target), numbers)
     return result
+
+
+def _along_by_numpy(raw: np.ndarray, index: np.ndarray, axis: int) -> np.ndarray:
+    try:
+        return np.take_along_axis(raw, index, axis)
+    except BuiltinIndexError:
+        refuse()
 
 
 # ------------------------------------------------------------------------------------------------ writing
@@ -129,7 +141,7 @@ def scatter_into(kind: str, target: np.ndarray, index: np.ndarray, values: np.nd
     return target
 
 
-def _scatter_by_numpy(kind: str, target: np.ndarray, index: np.ndarray, values: np.ndarray) -> np.ndarray:
+def _scatter_by_numpy(kind: str, target: np.ndarray, index: Any, values: np.ndarray) -> np.ndarray:
     try:
         if kind == "set":
             target[index] = values
@@ -156,6 +168,10 @@ def scatter_along(kind: str, raw: np.ndarray, index: np.ndarray, values: np.ndar
     result, count = copy(raw), index.shape[axis]
     if index.size and size == 0:
         refuse()
+    if 0 < index.size <= FEW:
+        places: list[Any] = list(np.indices(index.shape, sparse=True))
+        places[axis] = index
+        return _scatter_by_numpy(kind, result, tuple(places), values)
     if index.size:
         arrays = _joined(kind, contiguous(values), result)
         path, numbers = ("rows", (size, count)) if cols == 1 else ("columns", (size, count, cols))

@@ -1,4 +1,4 @@
-"""Places in the flat array, and coordinates along axes, from each other. On the host: they are few and go into indices."""
+"""Places in the flat array and coordinates along axes, from each other, on the host."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from .. import backend, dtypes, shapes
 from ..array import Tensor, fresh
 from ..errors import DTypeError, IndexError, ShapeError
 from ..register import public
-from .gathering import host_positions
+from .positions import host_positions
 
 ORDERS = ("C", "F")
 

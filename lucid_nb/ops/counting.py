@@ -8,13 +8,12 @@ import numpy as np
 from .. import backend, dtypes, shapes
 from ..apply import apply, as_array, as_operand
 from ..array import Tensor, fresh
-from ..backend import Table
 from ..errors import DTypeError, ShapeError
 from ..op import Info, Primitive
 from ..register import public
 from ..storage import Slice
-from .gathering import host_positions
-from .movement import as_tensor, astype, reshape
+from .movement import astype, reshape
+from .positions import host_positions
 
 INDEX, DOUBLE = dtypes.INT64, dtypes.FLOAT64
 WIDEST = 2 ** 53                                     # integers up to it are the same as float64
@@ -116,7 +115,8 @@ def _edges(op: str, x: np.ndarray, bins: Any, range: Any, weights: Any) -> tuple
         # Only the ends decide: NumPy's own extremes of all data would be taken once more.
         data = np.array([data.min(), data.max()], data.dtype)
     try:
-        edges = np.histogram_bin_edges(data, bins, _plain_range(range), None if weights is None else np.ones(data.shape))
+        ones = None if weights is None else np.ones(data.shape)          # that there are weights is all that counts
+        edges = np.histogram_bin_edges(data, bins, _plain_range(range), ones)
     except TypeError as error:
         raise DTypeError(f"{op}: {error}. Use a positive integer, the name of a rule, or edges.") from None
     except ValueError as error:
@@ -154,7 +154,7 @@ def _fits_float64(x: np.ndarray) -> bool:
     """Is nothing lost when the numbers become float64?"""
     if x.dtype.kind not in "iu" or x.dtype.itemsize < 8 or x.size == 0:
         return x.dtype.kind != "c"
-    return -WIDEST <= int(x.min()) and int(x.max()) <= WIDEST
+    return int(x.min()) >= -WIDEST and int(x.max()) <= WIDEST
 
 
 @public(method=False)
@@ -198,7 +198,8 @@ def histogram2d(x: Any, y: Any, /, bins: Any = 10, range: Any = None, density: b
     """
     one, other = _host("histogram2d", x), _host("histogram2d", y)
     if one.shape != other.shape or one.ndim != 1:
-        raise ShapeError(f"histogram2d: points of shapes {one.shape} and {other.shape}. Give as many of each, on one axis.")
+        raise ShapeError(f"histogram2d: points of shapes {one.shape} and {other.shape}. "
+                         "Give as many of each, on one axis.")
     if not isinstance(bins, (int, np.integer)) and len(bins) not in (1, 2):
         bins = [bins, bins]                                         # edges, the same on both axes
     elif not isinstance(bins, (int, np.integer)) and len(bins) == 1:

@@ -2,22 +2,17 @@
 
 from typing import Any
 
-import numpy as np
-
 from .. import shapes
-from ..apply import apply, as_array
+from ..apply import apply
 from ..array import Tensor
 from ..errors import IndexError, ShapeError
 from ..op import Primitive
 from ..register import public
 from ..shapes import Shape
 from ..storage import Slice
-from .indexing import as_index, checks_bounds, gathered
-from .movement import as_tensor, deliver, reshape
-from .positions import counted_from_front, extremes
-
-MODES = ("raise", "wrap", "clip")
-
+from .indexing import as_index, checks_bounds, take
+from .movement import as_tensor, reshape
+from .positions import counted_from_front, extremes, host_positions
 
 _along = Primitive("along", lambda table, x, index, axis: table.take_along(x, index, axis),
                    lambda ops, info, g, index, axis: (
@@ -25,25 +20,6 @@ _along = Primitive("along", lambda table, x, index, axis: table.take_along(x, in
 
 
 # ------------------------------------------------------------------------------------------------ positions
-def host_positions(op: str, given: Any) -> np.ndarray:
-    """Integers on the host."""
-    found = given.to_host() if isinstance(given, Tensor) else as_array(op, given)
-    if found.dtype.kind not in "iu" and found.size:
-        raise IndexError(f"{op}: {found.dtype} is no index. Use integers.")
-    return found if found.dtype.kind in "iu" else found.astype(np.int64)
-
-
-def in_mode(op: str, positions: np.ndarray, size: int, mode: str) -> np.ndarray:
-    """Positions brought into range as NumPy's `mode` says; by "raise" they are left alone."""
-    if mode not in MODES:
-        raise IndexError(f"{op}: mode {mode!r} is unknown. Use one of {', '.join(MODES)}.")
-    if mode == "raise" or positions.size == 0:
-        return positions
-    if size == 0:
-        raise IndexError(f"{op}: positions into an axis of size 0. It is empty.")
-    return positions % size if mode == "wrap" else np.clip(positions, 0, size - 1)
-
-
 def along_positions(op: str, index: Any, x: Tensor, axis: int) -> Tensor:
     """An index with an axis for each of x's, on x's device; counted from the front where its kernels ask for that."""
     positions = host_positions(op, index) if not (isinstance(index, Tensor) and checks_bounds(index)) else index.raw
@@ -69,22 +45,6 @@ def checked(primitive: Primitive, tensors: tuple[Tensor, ...], params: dict) -> 
 
 
 # ------------------------------------------------------------------------------------------------ reading
-@public()
-def take(x: Any, indices: Any, /, axis: int | None = None, out: Any = None, mode: str = "raise") -> Tensor:
-    """Elements, or slices along an axis, at integer positions.
-
-    `mode`: what becomes of positions out of range: "raise" (then negative ones count from the end), "wrap", "clip".
-
-    >>> import lucid_nb as lnb
-    >>> lnb.take(lnb.tensor([10, 20, 30]), [2, 0])
-    tensor([30, 10])
-    """
-    x = as_tensor("take", x)
-    flat, axis = (reshape(x, -1), 0) if axis is None else (x, shapes.normalize_axis("take", axis, x.ndim))
-    positions = in_mode("take", host_positions("take", indices), flat.shape[axis], mode)
-    return deliver("take", gathered("take", flat, positions, axis, axis), out)
-
-
 @public(method=False)
 def index_select(x: Any, indices: Any, /, axis: int = 0) -> Tensor:
     """Slices along an axis at integer positions, as PyTorch's: `take` with an axis.

@@ -16,10 +16,21 @@ from ..array import Tensor, fresh, modes
 from ..backend import Table
 from ..errors import DeviceError, DTypeError, IndexError
 from ..op import Info, Primitive, constant
+from ..register import public
 from ..shapes import Shape
 from ..storage import Permute, Slice
-from .movement import duplicate, permute_dims, reshape
-from .positions import WHOLE, Advanced, counted_from_front, extremes, is_basic, plain, take_apart
+from .movement import as_tensor, deliver, duplicate, permute_dims, reshape
+from .positions import (
+    WHOLE,
+    Advanced,
+    counted_from_front,
+    extremes,
+    host_positions,
+    in_mode,
+    is_basic,
+    plain,
+    take_apart,
+)
 
 
 # ---------------------------------------------------------------------------------------------- primitives
@@ -226,7 +237,8 @@ def accumulated(op: str, x: Tensor, parts: tuple, value: Tensor) -> Tensor:
     found = take_apart(parts, x.shape)
     if not found.indexers:
         raise IndexError(f"{op}: no array in {parts!r}. Give arrays of positions, or masks.")
-    result = duplicate(x, "C")
+    is_plain = found.axes == tuple(range(len(found.axes))) and all(part == WHOLE for part in found.slices)
+    result = x if is_plain else duplicate(x, "C")
     rows, rest = _rows(_view(result, found), found)
     positions, count = found.merged(), len(found.axes)
     wanted = (*found.shape, *rest)
@@ -236,6 +248,8 @@ def accumulated(op: str, x: Tensor, parts: tuple, value: Tensor) -> Tensor:
     values = _fitted(value, wanted, x.dtype)
     flat = _with_merged(rows, 0, count)
     new = apply(_scatter_add, (flat, as_index(positions, values if values.node else flat), values))
+    if is_plain:
+        return reshape(new, x.shape)
     rows.write(reshape(new, rows.shape), op)
     return result
 
@@ -274,3 +288,19 @@ def _fitted(value: Tensor, shape: Shape, dtype: np.dtype) -> Tensor:
 
 
 Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem  # type: ignore[method-assign]
+
+
+@public()
+def take(x: Any, indices: Any, /, axis: int | None = None, out: Any = None, mode: str = "raise") -> Tensor:
+    """Elements, or slices along an axis, at integer positions.
+
+    `mode`: what becomes of positions out of range: "raise" (then negative ones count from the end), "wrap", "clip".
+
+    >>> import lucid_nb as lnb
+    >>> lnb.take(lnb.tensor([10, 20, 30]), [2, 0])
+    tensor([30, 10])
+    """
+    x = as_tensor("take", x)
+    flat, axis = (reshape(x, -1), 0) if axis is None else (x, shapes.normalize_axis("take", axis, x.ndim))
+    positions = in_mode("take", host_positions("take", indices), flat.shape[axis], mode)
+    return deliver("take", gathered("take", flat, positions, axis, axis), out)

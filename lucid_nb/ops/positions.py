@@ -18,6 +18,7 @@ from ..shapes import Shape
 
 INTEGERS = (int, np.integer)
 WHOLE = slice(None)
+MODES = ("raise", "wrap", "clip")
 FEW = 4096                          # positions up to which NumPy's extremes are as fast as a kernel
 
 
@@ -91,6 +92,25 @@ def extremes(positions: np.ndarray) -> tuple[int, int]:
         found: tuple[int, int] = backend.table("cpu").span(positions)
         return found
     return int(positions.min()), int(positions.max())
+
+
+def host_positions(op: str, given: Any) -> np.ndarray:
+    """Integers on the host."""
+    found = given.to_host() if isinstance(given, Tensor) else as_array(op, given)
+    if found.dtype.kind not in "iu" and found.size:
+        raise IndexError(f"{op}: {found.dtype} is no index. Use integers.")
+    return found if found.dtype.kind in "iu" else found.astype(np.int64)
+
+
+def in_mode(op: str, positions: np.ndarray, size: int, mode: str) -> np.ndarray:
+    """Positions brought into range as NumPy's `mode` says; by "raise" they are left alone."""
+    if mode not in MODES:
+        raise IndexError(f"{op}: mode {mode!r} is unknown. Use one of {', '.join(MODES)}.")
+    if mode == "raise" or positions.size == 0:
+        return positions
+    if size == 0:
+        raise IndexError(f"{op}: positions into an axis of size 0. It is empty.")
+    return positions % size if mode == "wrap" else np.clip(positions, 0, size - 1)
 
 
 # ------------------------------------------------------------------------------------------------ parsing
@@ -179,7 +199,7 @@ def take_apart(parts: tuple, shape: Shape) -> Advanced:
     for number, part in enumerate(_spelled_out([plain(part) for part in parts], shape)):
         if isinstance(part, (int, np.ndarray)):
             one = _indexer(part, axis, shape)
-            is_new = _is_mask(part) and part.ndim == 0               # a new axis, taken once or not at all
+            is_new = _is_mask(part) and np.ndim(part) == 0           # a new axis, taken once or not at all
             axes += range(len(slices), len(slices) + len(one.extents))
             slices += [None] if is_new else [WHOLE] * len(one.extents)
             axis += 0 if is_new else len(one.extents)

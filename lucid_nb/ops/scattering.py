@@ -1,4 +1,4 @@
-"""Writing by position: a copy with elements replaced, added or reduced, and the writes of NumPy that change their array.
+"""Writing by position: a copy with elements replaced, added or reduced, and NumPy's writes into an array.
 
 Of equal positions the last one counts where elements are replaced; elsewhere they are joined in the order given, so
 that results have the same bits every time.
@@ -18,11 +18,12 @@ from ..register import public
 from ..shapes import Shape
 from ..storage import Slice, is_viewable
 from .arithmetic import multiply
-from .gathering import along_positions, checked, host_positions, in_mode, region_of, take
-from .indexing import accumulated, as_value, setitem
+from .gathering import along_positions, checked, region_of
+from .indexing import accumulated, as_value, setitem, take
 from .logic import where
 from .movement import as_tensor, duplicate, reshape
 from .places import wants_gradient
+from .positions import host_positions, in_mode
 
 
 # ---------------------------------------------------------------------------------------------- primitives
@@ -136,7 +137,8 @@ REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
 @public(method=False)
-def scatter_reduce(x: Any, index: Any, src: Any, /, axis: int = -1, *, reduce: str, include_self: bool = True) -> Tensor:
+def scatter_reduce(x: Any, index: Any, src: Any, /, axis: int = -1, *, reduce: str,
+                   include_self: bool = True) -> Tensor:
     """A copy of x whose elements at positions along an axis are reduced with those of `src`, as PyTorch's.
 
     `reduce`: "sum", "prod", "mean", "amax" or "amin". Not `include_self`, what stood at these places does not count.

@@ -11,10 +11,11 @@ from ..array import Tensor, fresh
 from ..errors import DTypeError, IndexError, ShapeError
 from ..register import functions, public
 from ..storage import Slice
-from .gathering import host_positions, in_mode, take, take_along_axis
-from .indexing import as_value, compressed, expanded
+from .gathering import take_along_axis
+from .indexing import as_value, compressed, expanded, take
 from .logic import where as choice
 from .movement import as_tensor, astype, deliver, reshape, tensors_of
+from .positions import host_positions, in_mode
 from .scattering import write_flat, written
 
 
@@ -200,7 +201,7 @@ def putmask(x: Any, mask: Any, values: Any, /) -> None:
 # ------------------------------------------------------------------------------------------------- by choices
 @public()
 def choose(x: Any, choices: Any, /, out: Any = None, mode: str = "raise") -> Tensor:
-    """Elements of the choice whose number x gives, all broadcast. `mode` as in `take`; negative numbers are out of range.
+    """Elements of the choice whose number x gives, all broadcast. `mode` as in `take`, but negative ones are too low.
 
     >>> import lucid_nb as lnb
     >>> lnb.choose([0, 1, 0], [[1, 2, 3], [10, 20, 30]])
@@ -229,7 +230,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], /, default: Any =
     tensor([-10,   0,   0,  30])
     """
     if len(condlist) != len(choicelist) or not len(condlist):
-        raise ShapeError(f"select: {len(condlist)} conditions for {len(choicelist)} choices. Give as many, at least one.")
+        raise ShapeError(f"select: {len(condlist)} conditions for {len(choicelist)} choices. "
+                         "Give as many, at least one.")
     conditions = tensors_of("select", list(condlist))
     for condition in conditions:
         if condition.dtype != dtypes.BOOL:
@@ -266,7 +268,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], /, *args: Any, **k
     if len(funclist) == len(masks) + 1:
         masks.append(~np.any(masks, axis=0))
     if len(funclist) != len(masks):
-        raise ShapeError(f"piecewise: {len(funclist)} functions for {len(masks)} conditions. Give as many, or one more.")
+        raise ShapeError(f"piecewise: {len(funclist)} functions for {len(masks)} conditions. "
+                         "Give as many, or one more.")
     result = fresh(backend.of(x.raw).full(x.shape, 0, x.dtype))
     for mask, function in zip(masks, funclist):
         mask = np.broadcast_to(mask, x.shape)

@@ -47,7 +47,7 @@ def occurrences(start, stop, x, counts, size, bins, units):
 
 @block
 def bin_numbers(x, edges, places, length, bins, first, last, scale):
-    """places = the numbers of the bins between sorted float64 edges, of equal width but for rounding; outside `bins`."""
+    """places = the bins of numbers between sorted float64 edges, of equal width but for rounding; outside, `bins`."""
     mark_kernel()
     out_of_line()
     for i in range(length):

@@ -1,15 +1,40 @@
 """Reading by integer positions, which may count from the end. Those out of bounds are told, and nothing is read.
 
-Positions are checked and counted from the front a block at a time, by vectors, before any of the block is used.
+Positions are checked a block at a time, by vectors, before any of the block is used; only blocks with negative ones are
+written anew, counted from the front.
 """
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 from ..intrinsics import mark_kernel
 from .typed import block, out_of_line, scalar, shift, stack_of
 
 BLOCK = 1024                               # positions that are checked together
 LINE = 16                                  # elements of a row that are copied as one
+
+
+@intrinsic
+def one_by_one(typing):
+    """Of the loop around it: LLVM makes no vectors of it. Where all reads are near, loads are quicker than gathers."""
+    def emit(context, builder, sig, args):
+        builder.call(ir.InlineAsm(ir.FunctionType(ir.VoidType(), []), "", "", side_effect=True), [])
+        return context.get_dummy_value()
+    return types.void(), emit
+
+
+@block
+def are_plain(index, count, size):
+    """Whether all positions are within `size`, none of them negative."""
+    mark_kernel()
+    out_of_line()
+    beyond = np.uint64(0)
+    for i in range(count):
+        place = np.int64(index[i])
+        beyond |= np.uint64(place) | np.uint64(size - 1 - place)
+    return beyond < np.uint64(1 << 63)
 
 
 @block
@@ -37,16 +62,23 @@ def copy_row(source, target, cols):
         target[j] = source[j]
 
 
+@scalar
+def read_elements(places, x, target, length):
+    """target = the elements of x at places."""
+    for i in range(length):
+        target[i] = x[np.int64(places[i])]
+
+
 def gather_elements(start, stop, x, index, out, told, size):
     """Unit: an element of the index."""
     mark_kernel()
     places = stack_of(np.int64, BLOCK)
     for first in range(start, stop, BLOCK):
-        length = min(BLOCK, stop - first)
-        target = shift(out, first)
-        if are_sound(shift(index, first), places, length, size):
-            for i in range(length):
-                target[i] = x[places[i]]
+        length, here = min(BLOCK, stop - first), shift(index, first)
+        if are_plain(here, length, size):
+            read_elements(here, x, shift(out, first), length)
+        elif are_sound(here, places, length, size):
+            read_elements(places, x, shift(out, first), length)
         else:
             told[0] = 1
 
@@ -65,17 +97,6 @@ def gather_rows(start, stop, x, index, out, told, size, cols):
 
 
 @scalar
-def add_rows(places, first, length, count, size):
-    """Positions in rows, `count` of them in each row of `size`, become places in the flat array."""
-    row = first // count
-    i, last, offset = 0, (row + 1) * count - first, row * size
-    while i < length:
-        for k in range(i, min(last, length)):
-            places[k] += offset
-        i, last, offset = last, last + count, offset + size
-
-
-@scalar
 def add_columns(places, first, length, count, size, cols):
     """Positions among `count` of `size` lines of `cols` elements become places in the flat array."""
     line, i = first // cols, 0
@@ -87,16 +108,28 @@ def add_columns(places, first, length, count, size, cols):
         line, i, last = line + 1, last, last + cols
 
 
+@scalar
+def read_rows(places, x, target, first, length, count, size):
+    """target = elements of rows of x (`size` elements), each row at `count` places."""
+    row = first // count
+    source, i, last = shift(x, row * size), 0, (row + 1) * count - first
+    while i < length:
+        for k in range(i, min(last, length)):
+            target[k] = source[np.int64(places[k])]
+            one_by_one()
+        source, i, last = shift(source, size), last, last + count
+
+
 def along_rows(start, stop, x, index, out, told, size, count):
     """Unit: an element of the index, of which each row of x (`size` elements) has `count`."""
     mark_kernel()
     places = stack_of(np.int64, BLOCK)
     for first in range(start, stop, BLOCK):
-        length, target = min(BLOCK, stop - first), shift(out, first)
-        if are_sound(shift(index, first), places, length, size):
-            add_rows(places, first, length, count, size)
-            for i in range(length):
-                target[i] = x[places[i]]
+        length, here = min(BLOCK, stop - first), shift(index, first)
+        if are_plain(here, length, size):
+            read_rows(here, x, shift(out, first), first, length, count, size)
+        elif are_sound(here, places, length, size):
+            read_rows(places, x, shift(out, first), first, length, count, size)
         else:
             told[0] = 1
 
