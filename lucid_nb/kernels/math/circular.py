@@ -207,7 +207,7 @@ def _fraction_of_turn(x):
 
 @exact
 def _many_quarter_turns(x):
-    """n, r and rest for TAN_LIMIT < |x| < inf, as _quarter_turns_float64 gives them; only the last bits of n are kept."""
+    """n, r and rest for TAN_LIMIT < |x| < inf, as _quarter_turns_float64 gives them, of n only the last bits."""
     first, second, third = _fraction_of_turn(x)
     n = i8((first + (u8(1) << u8(61))) >> u8(62))
     first = first - (u8(n) << u8(62))
