@@ -204,6 +204,15 @@ def test_report_a13_nan_is_seen(size, dtype, device):
     assert lnb.fmax(x, 0).tolist() == np.where(is_nan, 0, 1).tolist() and (x != x).tolist() == is_nan.tolist()
 
 
+def test_report_a13_nanmax_sees_nan():
+    for values in ([np.nan, 1], [1, np.nan], [np.nan] + [1] * 200, [1] * 200 + [np.nan]):
+        for dtype in ("float32", "float64"):
+            x = lnb.asarray(np.array(values, dtype))
+            assert lnb.nanmax(x).item() == 1 and lnb.nanmin(x).item() == 1
+            assert np.isnan(lnb.max(x).item()) and np.isnan(lnb.min(x).item())
+            assert lnb.nansum(x).item() == len(values) - 1
+
+
 def test_report_a14_literals_and_integer_powers_take_the_dtype_of_the_tensor():
     x = lnb.asarray(np.array([1, 2, 3], "float32"))
     for result in (x * 0.5, 0.5 * x, x / 2, x ** 2, x ** 3, x ** 0.5, lnb.gelu(x), lnb.softplus(x), x + 1):
@@ -236,6 +245,24 @@ def test_report_b20_branch_that_where_did_not_take_gives_zero(device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("order", [1, 2, 3, np.inf])
+def test_report_b21_norm_at_zero_has_gradient_zero(order, device):
+    for function in (lambda n: n, lambda n: n ** 2):
+        x = leaf([0, 0, 0], device)
+        function(lnb.linalg.vector_norm(x, ord=order)).backward()
+        assert x.grad.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("value", [1, 0.1])
+def test_report_b22_std_of_equals_has_gradient_zero(value, device):
+    x = leaf([value] * 3, device)
+    found = lnb.std(x)
+    found.backward()
+    assert found.item() == 0 and x.grad.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_report_b23_powers_at_base_zero_have_gradient_zero(device):
     x = leaf([0], device)
     (x * x ** 0.5).sum().backward()
@@ -262,6 +289,19 @@ def test_report_b27_loss_of_ignored_targets_is_zero_and_a_bad_class_is_named(dev
         assert found.item() == 0 and x.grad.tolist() == [[0] * 3] * 2
         with pytest.raises(errors.IndexError, match=r"target -4 at \(1,\) is no class\. Use 0 to 2"):
             function(x, lnb.asarray(np.array([0, -4]), device=device))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_report_b28_ties_split_evenly_in_every_function(device):
+    for function in (lnb.max, lnb.amax, lnb.min, lnb.amin, lnb.nanmax, lnb.nanmin, lambda x: lnb.max(x, axis=0),
+                     lambda x: lnb.linalg.vector_norm(x, ord=np.inf), lambda x: lnb.max(x.reshape(1, 2))):
+        x = leaf([2, 2], device)
+        function(x).sum().backward()
+        assert x.grad.tolist() == [0.5, 0.5]
+    for function in (lnb.maximum, lnb.minimum, lnb.fmax, lnb.fmin):
+        x, y = leaf([2], device), leaf([2], device)
+        function(x, y).sum().backward()
+        assert x.grad.tolist() == y.grad.tolist() == [0.5]
 
 
 def test_report_b31_overwritten_value_names_both_ops_and_both_lines():

@@ -44,7 +44,8 @@ def _reduction(kind: str, shape: Shape, strides: Shape, source: np.dtype, axes: 
     if steps and 0 not in shape:
         layout = layout_of(shape, strides, source.itemsize, axes)
         if layout.stages:
-            return staged(layout, *steps, (source, found.between or dtype, dtype), shape, axes, keepdims)
+            between = found.between if found.between and source in FLOATS else dtype
+            return staged(layout, *steps, (source, between, dtype), shape, axes, keepdims)
     return lambda raw: np.asarray(found.by_numpy(raw, axis=axes, keepdims=keepdims), dtype)
 
 
@@ -86,7 +87,7 @@ class Kind(NamedTuple):
     by_numpy: Callable
     floats: tuple[MakeStep, MakeStep]
     integers: tuple[MakeStep, MakeStep] | None = None
-    between: np.dtype | None = None                # of what lies between stages; none: as the result
+    between: np.dtype | None = None                # of what lies between stages of floats; none: as the result
     is_arithmetic: bool = True                     # whether bools are numbers in it
 
     def steps(self, source: np.dtype, dtype: np.dtype) -> tuple[MakeStep, MakeStep] | None:

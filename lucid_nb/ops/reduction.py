@@ -67,7 +67,10 @@ def total(op: Primitive, join: str, fill: int, x: Any, axis: Axis, dtype: Any, k
     x = x if x.dtype == wanted else astype(x, wanted)
     if where is not True:
         x = kept(x, mask_of(name, x, where), fill)
-    result = apply(op, (x,), {"axes": axes, "keepdims": keepdims}) if axes else x.copy()
+    if axes:
+        result = apply(op, (x,), {"axes": axes, "keepdims": keepdims})
+    else:
+        result = choose(x == x, x, fill) if name.startswith("nan") else x.copy()
     return result if initial is None else functions[join](result, initial_of(name, initial, result))
 
 

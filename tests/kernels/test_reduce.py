@@ -16,6 +16,10 @@ from lucid_nb.kernels.reduce import arg_reduce, logsumexp, reduce
 FLOATS = [np.dtype(np.float32), np.dtype(np.float64)]
 RANDOM = np.random.default_rng(1)
 ORACLES = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod, "any": np.any, "all": np.all}
+NAN_ORACLES = {"nansum": np.nansum, "nanprod": np.nanprod, "nanmax": np.fmax.reduce, "nanmin": np.fmin.reduce}
+COUNTS = {"count_nonzero": np.count_nonzero, "count_numbers": lambda raw, axis: np.sum(raw == raw, axis)}
+SIZES = {"sizes": lambda raw, axis: np.sum(np.abs(raw), axis), "squares": lambda raw, axis: np.sum(raw * raw, axis)}
+INTEGERS = ["bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"]
 # Beyond a block, a panel, a block of rows; beyond the grain, so that threads share the work.
 SHAPES = [(1,), (7,), (1030,), (300_001,), (3, 5), (257, 33), (33, 1030), (40_000, 9), (2, 3, 4), (5, 300, 7),
           (4, 1, 6), (3, 2, 50, 11), (2, 100_003)]
@@ -65,11 +69,11 @@ def test_extremes_over_all_combinations_of_axes(kind, shape, dtype):
 
 
 @pytest.mark.serial
-@pytest.mark.parametrize("kind", ["sum", "max", "min"])
+@pytest.mark.parametrize("kind", ["sum", "max", "prod", "nansum", "nanmax", "squares"])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("shape", LARGE_SHAPES, ids=str)
 def test_reduce_gives_the_same_bits_for_any_number_of_threads(kind, shape, dtype):
-    raw, before = values(shape, dtype), threads.num_threads()
+    raw, before = np.exp(values(shape, dtype) / 100), threads.num_threads()
     try:
         for axes in some_axes(len(shape)):
             found = []
@@ -164,7 +168,9 @@ def test_sum_of_infinities_and_nan(dtype):
     raw = np.ones((4, 1000), dtype)
     raw[0, 3], raw[1, 700], raw[2, 5], raw[3, 5], raw[3, 900] = np.inf, -np.inf, np.nan, np.inf, -np.inf
     for array, axis in ((raw, 1), (raw.T.copy(), 0)):
-        np.testing.assert_array_equal(reduce("sum", array, (axis,), False, dtype), [np.inf, -np.inf, np.nan, np.nan])
+        with pytest.warns(RuntimeWarning, match="invalid value encountered in reduce"):
+            found = reduce("sum", array, (axis,), False, dtype)
+        np.testing.assert_array_equal(found, [np.inf, -np.inf, np.nan, np.nan])
 
 
 @pytest.mark.parametrize("kind", ["max", "min"])
@@ -251,6 +257,65 @@ def test_reduce_of_other_dtypes_is_numpys(kind, dtype):
     for axes in some_axes(3):
         expected = np.asarray(ORACLES[kind](raw, axis=axes))
         np.testing.assert_array_equal(reduce(kind, raw, axes, False, expected.dtype), expected, strict=True)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("shape", [(1030,), (300, 70), (70, 2100), (6, 40, 50)], ids=str)
+def test_integers_over_all_combinations_of_axes(shape, dtype):
+    raw = RANDOM.integers(0, 2 if dtype == "bool" else 100, shape).astype(dtype)
+    for axes, (kind, oracle) in itertools.product(some_axes(len(shape)), ORACLES.items()):
+        expected = np.asarray(oracle(raw, axis=axes))
+        np.testing.assert_array_equal(reduce(kind, raw, axes, False, expected.dtype), expected, strict=True)
+    for axes in some_axes(len(shape)):
+        found = reduce("count_nonzero", raw, axes, True, np.dtype(np.int64))
+        np.testing.assert_array_equal(found, np.count_nonzero(raw, axis=axes, keepdims=True), strict=True)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("shape", [(1030,), (300, 70), (70, 2100), (6, 40, 50)], ids=str)
+def test_other_kinds_over_all_combinations_of_axes(shape, dtype):
+    raw = RANDOM.uniform(0.99, 1.01, shape).astype(dtype)
+    raw[RANDOM.uniform(size=shape) < 0.3] = np.nan
+    whole = np.nan_to_num(raw)
+    for axes in some_axes(len(shape)):
+        for array, kinds in ((raw, NAN_ORACLES), (whole, SIZES)):
+            for kind, oracle in kinds.items():
+                exact = oracle(array.astype(np.longdouble), axis=axes).astype(dtype)
+                np.testing.assert_allclose(reduce(kind, array, axes, False, dtype), exact, rtol=9 * np.finfo(dtype).eps)
+        for array, (kind, oracle) in itertools.product((raw, whole), COUNTS.items()):
+            found = reduce(kind, array, axes, False, np.dtype(np.int64))
+            np.testing.assert_array_equal(found, oracle(array, axis=axes))
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_product_is_taken_in_float64(dtype):
+    raw = np.array([[1e30] * 3 + [1e-30] * 3] * 500, dtype)
+    for array, axis in ((raw, 1), (raw.T.copy(), 0)):
+        np.testing.assert_allclose(reduce("prod", array, (axis,), False, dtype), np.ones(500, dtype), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("count", [1, 63, 64, 200, 3000])
+def test_extremes_of_numbers_find_signs_and_numbers_anywhere(dtype, count):
+    for place, best in itertools.product({0, count // 2, count - 1}, (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf)):
+        raw = np.full((2, count), np.nan, dtype)
+        raw[0, place] = best
+        for array, axis in ((raw, 1), (raw.T.copy(), 0)):
+            for kind in ("nanmax", "nanmin"):
+                found = reduce(kind, array, (axis,), False, dtype)
+                assert found[0] == best and np.signbit(found[0]) == np.signbit(best) and np.isnan(found[1])
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("kind", ["sum", "nansum", "prod", "squares"])
+def test_overflow_warns_from_anywhere_and_stays_with_its_call(kind, dtype, number_of_threads):
+    raw = np.ones((2, 150_001), dtype)
+    raw[1, [7, 150_000]] = np.finfo(dtype).max
+    for array, axis in ((raw, 1), (raw.T.copy(), 0), (raw, 0) if kind == "prod" else (raw, 1)):
+        if axis == 1 or array.shape[0] > 2:
+            with pytest.warns(RuntimeWarning, match="overflow encountered in reduce"):
+                reduce(kind, array, (axis,), False, dtype)
+    reduce("sum", raw[:1], (1,), False, dtype)
 
 
 def test_reduce_of_empty_arrays():

@@ -36,7 +36,8 @@ def test_norm_equals_numpys(order, axis):
 def test_vector_norm_of_any_layout_equals_numpys(case, data):
     x, axis, keepdims = case
     order = data.draw(st.sampled_from([0, 1, 2, 3, np.inf, -np.inf, 2.5]))
-    check("vector_norm", x, ours=lnb.linalg.vector_norm, numpy=np.linalg.vector_norm, axis=axis, keepdims=keepdims, ord=order)
+    check("vector_norm", x, ours=lnb.linalg.vector_norm, numpy=np.linalg.vector_norm, axis=axis, keepdims=keepdims,
+          ord=order)
 
 
 @pytest.mark.parametrize("order", MATRICES, ids=str)

@@ -10,28 +10,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lucid_nb as lnb
-from lucid_nb import errors, testing
+from lucid_nb import errors
 from lucid_nb.testing import assert_close, check_grad, laid_out
 
 from .derivatives import check_against_cpu
+from .reductions import DTYPES, cases, check, masks, outcome
 
 RNG = np.random.default_rng(11)
 X = RNG.standard_normal((3, 4, 5)).astype("float32")
 AXES = [None, 0, 1, -1, (0, 1), (0, 2), (1, 2), (2, 0), (0, 1, 2), ()]
 INTEGERS = ["int8", "int32", "int64", "uint8", "uint16", "uint64", "bool"]
-GRADIENTS = {
-    "sum": lnb.sum, "mean": lnb.mean, "max": lnb.max, "min": lnb.min, "logsumexp": lnb.logsumexp}
+GRADIENTS = {"sum": lnb.sum, "prod": lnb.prod, "max": lnb.max, "min": lnb.min, "logsumexp": lnb.logsumexp}
+NAMES = ["sum", "prod", "max", "min", "any", "all", "count_nonzero"]
+PLACES = ["argmax", "argmin"]
 
 
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("axis", AXES, ids=str)
-@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "any", "all"])
+@pytest.mark.parametrize("name", ["sum", "max", "min", "any", "all"])
 def test_reduction_over_axes_equals_numpy(name, axis, keepdims, device):
     x = np.where(X > 1, 0, X).astype("float32")
     found = getattr(lnb, name)(lnb.asarray(x, device=device), axis=axis, keepdims=keepdims)
     wanted = getattr(np, name)(x, axis=axis, keepdims=keepdims)
     assert found.device == device and found.dtype == wanted.dtype
-    if name in ("sum", "mean"):
+    if name == "sum":
         exact = getattr(np, name)(x.astype("float64"), axis=axis, keepdims=keepdims)
         scale = np.abs(x).astype("float64").sum(axis=axis, keepdims=keepdims)
         assert np.all(np.abs(found.to_host() - exact) <= 4e-7 * scale) and found.shape == wanted.shape
@@ -107,16 +109,95 @@ def test_empty_arrays(device):
     assert lnb.max(empty, axis=1).shape == (0,)
 
 
-@given(data=st.data())
-def test_any_shape_and_layout_reduces_as_in_numpy(data):
-    x = data.draw(testing.arrays("float64", testing.shapes(min_side=1), awkward=False))
-    axis = data.draw(st.sampled_from([None, *range(-x.ndim, x.ndim)]))
-    for name in ("sum", "max", "argmin"):
-        found, wanted = getattr(lnb, name)(lnb.asarray(x), axis=axis), getattr(np, name)(x, axis=axis)
-        np.testing.assert_allclose(found.to_host(), wanted, rtol=1e-12, atol=1e-12)
+@pytest.mark.parametrize("name", NAMES)
+@given(case=cases(), data=st.data())
+def test_any_dtype_shape_and_layout_reduces_as_in_numpy(name, case, data):
+    x, axis, keepdims = case
+    options = {"axis": axis, "keepdims": keepdims}
+    if name != "count_nonzero" and data.draw(st.booleans()):
+        options["where"] = data.draw(masks(x.shape))
+    if name in NAMES[:4] and data.draw(st.booleans()):
+        options["initial"] = data.draw(st.sampled_from([0, 1, 2]))
+    if name in NAMES[:2] and x.dtype.kind != "c" and data.draw(st.booleans()):
+        options["dtype"] = np.dtype(data.draw(st.sampled_from(["float32", "float64", "int64", "complex128"])))
+    check(name, x, ulp=64, **options)
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "max", "argmax", "logsumexp"])
+@given(case=cases(dtypes=[dtype for dtype in DTYPES if dtype != "bool"], awkward=True))
+def test_extremes_and_places_of_awkward_numbers_are_numpys(case):
+    x, axis, keepdims = case
+    for name in ("max", "min", "any", "all"):
+        with np.errstate(invalid="ignore"):
+            check(name, x, axis=axis, keepdims=keepdims, ulp=0)
+    axis = axis if isinstance(axis, int) else None
+    for name in PLACES:
+        check(name, x, axis=axis, keepdims=keepdims)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint64", "bool", "float16", "complex64"])
+@pytest.mark.parametrize("name", [*NAMES, *PLACES])
+def test_other_dtypes_reduce_as_in_numpy(name, dtype, device):
+    x = RNG.integers(0, 3, (3, 4, 5)).astype(dtype)
+    axes = [0, 1, None] if name in PLACES else [0, 2, (0, 2), None]
+    for axis in axes:
+        check(name, x, device, axis=axis, ulp=64)
+
+
+@pytest.mark.parametrize("name", NAMES[:4])
+def test_where_and_initial_on_devices(name, device):
+    mask = X[:, :1] > 0
+    check(name, X, device, axis=(0, 2), where=mask, initial=np.float32(0.5), ulp=64)
+    check(name, X[:0], device, axis=0, initial=np.float32(0.5))
+    with pytest.raises(errors.ShapeError, match="where of shape"):
+        getattr(lnb, name)(lnb.asarray(X[0], device=device), where=lnb.asarray(X > 0, device=device), initial=1)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "bool", "float32", "float64"])
+@pytest.mark.parametrize("shape, axis", [((3, 5003), 1), ((5003, 3), 0), ((30, 40, 50), (0, 2)), ((2, 150_001), 1)],
+                         ids=str)
+def test_long_rows_and_columns_reduce_as_in_numpy(shape, axis, dtype):
+    x = RNG.integers(0, 2, shape).astype(dtype)
+    for name in NAMES:
+        check(name, x if name != "prod" else x + x.dtype.type(1 if dtype == "bool" else 0), axis=axis)
+
+
+@pytest.mark.parametrize("row, text", [([3e38, 3e38], "overflow"), ([np.inf, -np.inf], "invalid"), ([np.inf, 1], ""),
+                                       ([np.nan, 1], ""), ([1, 2], "")])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "nansum"])
+def test_overflow_and_invalid_sums_warn_as_in_numpy(name, dtype, row, text):
+    with np.errstate(over="ignore"):
+        row = (np.array(row) * (5e269 if dtype == "float64" else 2e-34 if dtype == "float16" else 1)).astype(dtype)
+    for axis, x in ((0, row), (1, np.stack([row, row])), (0, np.stack([row, row], 1))):
+        got, wanted = [outcome(function, operand, axis=axis)[1] for function, operand in (
+            (getattr(lnb, name), lnb.asarray(x)), (getattr(np, name), x))]
+        if name != "prod" or "inf" not in str(row):
+            assert got == wanted, x
+
+
+def test_warnings_of_sums_obey_errstate():
+    x = lnb.asarray(np.full(5, 1e308))
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError, match="overflow encountered in reduce"):
+        lnb.sum(x)
+    with np.errstate(over="ignore"):
+        assert lnb.sum(x).item() == np.inf
+
+
+def test_arguments_are_positional_as_in_numpy():
+    x = X.astype("float64")
+    out = lnb.zeros((3, 1, 5))
+    for name in ("sum", "prod", "mean"):
+        wanted = getattr(np, name)(x, 1, "float64", None, True)
+        assert_close(getattr(lnb, name)(lnb.asarray(x), 1, "float64", out, True), wanted, rtol=1e-13)
+    for name in ("max", "min", "ptp", "any", "all"):
+        assert getattr(lnb, name)(lnb.asarray(x), 1, None, True).shape == (3, 1, 5)
+
+
+def test_amax_and_amin_are_max_and_min():
+    assert lnb.amax is lnb.max and lnb.amin is lnb.min and lnb.Tensor.max is lnb.max
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "argmax", "logsumexp", "prod"])
 @pytest.mark.parametrize("shape, axis", [((3, 50_003), 1), ((50_003, 3), 0), ((70, 40, 30), 1), ((100_003,), None)],
                          ids=str)
 def test_threads_and_layout_change_no_bit(name, shape, axis):
@@ -150,7 +231,7 @@ def test_gradient_follows_the_cpu(name, device):
 
 
 @pytest.mark.parametrize("name", ["max", "min"])
-def test_equal_extremes_share_the_gradient(name, device):
+def test_ties_share_the_gradient(name, device):
     x = lnb.asarray(np.array([[1, 1, 0], [2, 2, 2], [0, 0, 1]], "float32"), device=device)
     x = -x if name == "min" else x
     x.requires_grad = True
@@ -165,6 +246,39 @@ def test_gradient_of_extreme_of_nan_goes_to_the_nans():
     assert x.grad.tolist() == [0, 1, 0]
 
 
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min"])
+def test_gradient_with_where_and_initial_follows_finite_differences(name):
+    mask = lnb.asarray(RNG.uniform(size=(2, 3, 2)) > 0.3)
+    check_grad(partial(GRADIENTS[name], axis=(0, 2), where=mask, initial=-0.2), X[:2, :3, :2])
+
+
+@pytest.mark.parametrize("row", [[2, 3, 4, 5], [2, 0, 4, 5], [0, 3, 0, 5], [0, 0, 0, 5], [0] * 4, [2], [0],
+                                 [1, 2, 3, 0, 5, 0, 7]], ids=str)
+def test_gradient_of_product_with_zeros_follows_finite_differences(row, device):
+    x = np.array([row, row[::-1]], "float64")
+    for axis in (0, 1, None):
+        if device == "cpu":
+            check_grad(lambda x, axis=axis: 1 + lnb.prod(x, axis), x)
+        check_against_cpu(partial(lnb.prod, axis=axis), x, device=device)
+
+
+def test_gradient_of_complex_product_follows_finite_differences():
+    check_grad(lambda z: lnb.prod(z, axis=0), X[0] + 1j * X[1])
+    check_grad(lambda z: 1 + lnb.prod(z), np.array([0, 1 + 2j, 0, 3j]))
+
+
+def test_gradient_of_nothing_multiplied_is_empty():
+    x = lnb.tensor(np.zeros((2, 0)), requires_grad=True)
+    lnb.prod(x, axis=1).sum().backward()
+    assert x.grad.shape == (2, 0)
+
+
+def test_largest_complex_number_has_the_gradient():
+    x = lnb.tensor([1 + 2j, 1 + 3j, 0.5 + 9j], requires_grad=True)
+    lnb.max(x).backward(lnb.asarray(np.array(2 + 1j)))
+    assert x.grad.tolist() == [0, 2 + 1j, 0]
+
+
 # ------------------------------------------------------------------------------------------------- errors
 def test_bad_arguments_are_refused_with_the_values(device):
     x = lnb.asarray(X, device=device)
@@ -172,22 +286,7 @@ def test_bad_arguments_are_refused_with_the_values(device):
         lnb.sum(x, axis=3)
     with pytest.raises(errors.AxisError, match=r"max: axis .* names an axis twice"):
         lnb.max(x, axis=(0, -3))
-    with pytest.raises(errors.DTypeError, match="argmax: complex64 has no order"):
-        lnb.argmax(lnb.asarray(np.ones(2, "complex64"), device=device))
+    with pytest.raises(errors.ShapeError, match=r"max: where leaves elements out.* Give initial"):
+        lnb.max(x, where=x > 0)
     with pytest.raises(errors.DTypeError, match="sum: <U1 data has no arithmetic"):
         lnb.sum(np.array(["a"]))
-
-
-@pytest.mark.filterwarnings("ignore:invalid value encountered")
-@pytest.mark.parametrize("shape, axis", [((0,), None), ((0, 3), 0), ((0, 0), 1)])
-def test_mean_of_nothing_warns_as_numpys(shape, axis, device):
-    with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
-        wanted = np.zeros(shape, "float32").mean(axis)
-    with pytest.warns(RuntimeWarning, match="Mean of empty slice") as caught:
-        found = lnb.zeros(shape, dtype="float32", device=device).mean(axis)
-    assert any(warning.filename == __file__ for warning in caught)
-    np.testing.assert_array_equal(found.to_host(), wanted)
-
-
-def test_mean_without_rows_but_with_columns_is_silent(device):
-    assert lnb.zeros((0, 3), dtype="float32", device=device).mean(1).shape == (0,)

@@ -94,8 +94,8 @@ def test_variance_of_equals_is_exactly_zero(count, value, device):
 
 
 @pytest.mark.serial
-@pytest.mark.parametrize("shape, axis", [((300_001,), 0), ((2, 200_003), 1), ((40_000, 9), 0), ((3, 20_000, 5), (0, 1))],
-                         ids=str)
+@pytest.mark.parametrize("shape, axis", [((300_001,), 0), ((2, 200_003), 1), ((40_000, 9), 0),
+                                         ((3, 20_000, 5), (0, 1))], ids=str)
 def test_threads_change_no_bit(shape, axis):
     x, before, found = RNG.standard_normal(shape).astype("float32"), lnb.get_num_threads(), []
     try:
@@ -137,7 +137,7 @@ def test_correction_given_twice_is_refused():
 
 
 def test_where_must_be_bools_that_fit():
-    with pytest.raises(errors.DTypeError, match="mean: where is int64. Give bools"):
+    with pytest.raises(errors.DTypeError, match=r"mean: where is int64. Give bools"):
         lnb.mean(lnb.ones(3), where=lnb.asarray(np.ones(3, "int64")))
     with pytest.raises(errors.ShapeError, match=r"var: where of shape \(2, 3\) does not broadcast to \(3,\)"):
         lnb.var(lnb.ones(3), where=lnb.asarray(np.ones((2, 3), bool)))
@@ -161,7 +161,7 @@ def test_average_equals_numpys(returned, dtype):
 @pytest.mark.parametrize("axis, weights, text", [
     (None, np.ones(2), "weights of shape"), (0, np.ones(3), "do not fit axis 0"), (1, np.zeros(3), "sum to 0")])
 def test_wrong_weights_are_refused(axis, weights, text):
-    with pytest.raises((errors.ShapeError, ZeroDivisionError), match=f"average: .*{text}"):
+    with pytest.raises((errors.ShapeError, ZeroDivisionError), match=rf"average: .*{text}"):
         lnb.average(lnb.ones((2, 3)), axis, weights)
 
 
@@ -201,3 +201,18 @@ def test_spread_of_one_value_is_nan_with_gradient_zero(name):
 def test_float16_variance_is_computed_in_float32():
     x = RNG.standard_normal(4000).astype("float16")
     assert lnb.var(lnb.asarray(x)).to_host() == np.var(x.astype("float64")).astype("float16")
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered")
+@pytest.mark.parametrize("shape, axis", [((0,), None), ((0, 3), 0), ((0, 0), 1)])
+def test_mean_of_nothing_warns_as_numpys(shape, axis, device):
+    with pytest.warns(RuntimeWarning, match="Mean of empty slice"):
+        wanted = np.zeros(shape, "float32").mean(axis)
+    with pytest.warns(RuntimeWarning, match="Mean of empty slice") as caught:
+        found = lnb.zeros(shape, dtype="float32", device=device).mean(axis)
+    assert any(warning.filename == __file__ for warning in caught)
+    np.testing.assert_array_equal(found.to_host(), wanted)
+
+
+def test_mean_without_rows_but_with_columns_is_silent(device):
+    assert lnb.zeros((0, 3), dtype="float32", device=device).mean(1).shape == (0,)
