@@ -6,7 +6,7 @@ from ... import random
 from ...array import Tensor
 from ...creation import asarray
 from ...errors import AxisError, ConfigError, ShapeError
-from ...ops import activation, norm, rectifier, transcendental
+from ...ops import activation, hyperbolic, norm, rectifier
 from ...shapes import normalize_axis
 
 GELU_FORMS = activation.GELU_FORMS
@@ -141,7 +141,7 @@ def logsigmoid(input: Any) -> Tensor:
 
 def tanh(input: Any) -> Tensor:
     """The hyperbolic tangent."""
-    return transcendental.tanh(input)
+    return hyperbolic.tanh(input)
 
 
 def tanhshrink(input: Any) -> Tensor:
