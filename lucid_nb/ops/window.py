@@ -15,22 +15,34 @@ from .movement import astype, reshape
 
 def _pull_conv(ops: Any, info: Info, g: Any, x: Any, w: Any, window: Window) -> tuple:
     of_x, of_w = info.wanted
+    x, w = _conjugates(ops, info, x, w)
     return (ops.conv_input_grad(g, w, window=window, x_shape=info.shape(0)) if of_x else None,
             ops.conv_weight_grad(x, g, window=window, w_shape=info.shape(1)) if of_w else None)
+
+
+def _pull_input_grad(ops: Any, info: Info, into: Any, g: Any, w: Any, window: Window, x_shape: shapes.Shape) -> tuple:
+    g, w = _conjugates(ops, info, g, w)
+    return ops.conv(into, w, window=window), ops.conv_weight_grad(into, g, window=window, w_shape=info.shape(1))
+
+
+def _pull_weight_grad(ops: Any, info: Info, into: Any, x: Any, g: Any, window: Window, w_shape: shapes.Shape) -> tuple:
+    x, g = _conjugates(ops, info, x, g)
+    return ops.conv_input_grad(g, into, window=window, x_shape=info.shape(0)), ops.conv(x, into, window=window)
+
+
+def _conjugates(ops: Any, info: Info, a: Any, b: Any) -> tuple:
+    """What gradients of products are multiplied with."""
+    return (ops.conjugate(a), ops.conjugate(b)) if info.dtype(0).kind == "c" else (a, b)
 
 
 # Each is linear in both operands, and the three are each other's adjoints.
 _conv = Primitive("conv", lambda table, x, w, window: table.conv(x, w, window), _pull_conv, keeps=(0, 1))
 _conv_input_grad = Primitive(
     "conv_input_grad", lambda table, g, w, window, x_shape: table.conv_input_grad(g, w, window, x_shape),
-    lambda ops, info, into, g, w, window, x_shape: (
-        ops.conv(into, w, window=window), ops.conv_weight_grad(into, g, window=window, w_shape=info.shape(1))),
-    keeps=(0, 1))
+    _pull_input_grad, keeps=(0, 1))
 _conv_weight_grad = Primitive(
     "conv_weight_grad", lambda table, x, g, window, w_shape: table.conv_weight_grad(x, g, window, w_shape),
-    lambda ops, info, into, x, g, window, w_shape: (
-        ops.conv_input_grad(g, into, window=window, x_shape=info.shape(0)), ops.conv(x, into, window=window)),
-    keeps=(0, 1))
+    _pull_weight_grad, keeps=(0, 1))
 
 Size = int | Sequence[int]
 Padding = int | str | Sequence[Any]

@@ -178,10 +178,11 @@ def correlate_weights(start, stop, planes, g, offsets, totals, taps, filters, im
         first, group = unit % blocks * 4, unit // blocks
         x, tap_count = shift(planes, group * steps[1]), min(4, taps - first)
         target, slopes = shift(totals, group * filters * taps + first), shift(g, group * filters * step)
-        for base in range(0, height, span):
-            end = min(base + span, height)
-            for row in range(base, end, run):
-                for col in range(0, width, TILE):
-                    rows, cols, line = min(run, end - row), min(TILE, width - col), shift(slopes, row * width + col)
-                    pack_taps(shift(x, col), offsets, first, taps, row, rows, cols, sizes, steps, packed)
-                    add_totals(line, step, packed, rows * cols, filters, part, target, taps, tap_count)
+        row = 0
+        while row < height:                  # a range of a step that is not a constant could raise
+            rows = min(run, height - row, span - row % span)
+            for col in range(0, width, TILE):
+                cols, line = min(TILE, width - col), shift(slopes, row * width + col)
+                pack_taps(shift(x, col), offsets, first, taps, row, rows, cols, sizes, steps, packed)
+                add_totals(line, step, packed, rows * cols, filters, part, target, taps, tap_count)
+            row += rows
