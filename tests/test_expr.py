@@ -53,6 +53,10 @@ EXACT: dict[str, Callable] = {
     "remainder": lambda a, b: a - b * mp.floor(a / b), "fmod": lambda a, b: _sign(a) * (abs(a) % abs(b)),
     "fraction": lambda a: _sign(a) * (abs(a) % 1), "copysign": lambda a, b: abs(a) * (_sign(b) or 1),
     "real": lambda a: a, "reciprocal": lambda a: 1 / a, "ldexp": lambda a, b: a * mp.mpf(2) ** b,
+    "exp2": lambda a: mp.power(2, a), "log2": lambda a: mp.log(a) / mp.log(2), "arcsin": mp.asin, "arccos": mp.acos,
+    "arctan": mp.atan, "arctan2": mp.atan2, "arcsinh": mp.asinh, "arccosh": mp.acosh, "arctanh": mp.atanh,
+    "logaddexp": lambda a, b: mp.log(mp.exp(a) + mp.exp(b)),
+    "logaddexp2": lambda a, b: mp.log(mp.power(2, a) + mp.power(2, b)) / mp.log(2),
     "erf": mp.erf, "erfc": mp.erfc, "normal_cdf": mp.ncdf, "normal_density": mp.npdf, "gelu": lambda a: a * mp.ncdf(a),
 }
 # The same in floats, for what needs no more: the entries that have no expansion.

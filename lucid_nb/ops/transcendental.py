@@ -74,7 +74,7 @@ def _logaddexp(m: Vocabulary, a: Expr, b: Expr) -> Expr:
 
 
 def _logaddexp2(m: Vocabulary, a: Expr, b: Expr) -> Expr:
-    far = m.maximum(a, b) + 1 / LOG_TWO * m.log1p(m.exp2(-m.absolute(a - b)))
+    far = m.maximum(a, b) + 1 / LOG_TWO * m.log1p(m.exp(-LOG_TWO * m.absolute(a - b)))
     return m.where(a == b, a + 1, far)
 
 
