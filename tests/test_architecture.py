@@ -150,8 +150,8 @@ def test_imports_inside_functions_are_lazy_loads(path):
 
 @pytest.mark.serial
 def test_importing_the_package_loads_nothing_heavy():
-    heavy = ("numba", "llvmlite", "scipy", "mlx", "matplotlib", "torch", "hypothesis", "lucid_nb.nn", "lucid_nb.optim",
-             "lucid_nb.data", "lucid_nb.cuda", "lucid_nb.mlx", "lucid_nb.kernels")
+    heavy = ("numba", "llvmlite", "scipy", "mlx", "matplotlib", "torch", "hypothesis", "opt_einsum", "lucid_nb.nn",
+             "lucid_nb.optim", "lucid_nb.data", "lucid_nb.cuda", "lucid_nb.mlx", "lucid_nb.kernels")
     text = f"import sys, lucid_nb; print(*[name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.strip() == ""

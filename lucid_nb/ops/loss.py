@@ -86,11 +86,13 @@ def check_target(op: str, logits: Tensor, target: Tensor) -> None:
                          f"Target must have shape {wanted}.")
 
 
-def check_classes(op: str, target: Tensor, classes: int, ignore_index: int) -> None:
-    """Refuse targets that are no class and not ignored."""
+def check_classes(op: str, target: Tensor, classes: int, other: int | None = None,
+                  meaning: str = "ignore_index=") -> None:
+    """Refuse targets that are no class and not the other number that is allowed, in words after its meaning."""
     values = target.to_host()
-    bad = (values != ignore_index) & ((values < 0) | (values >= classes))
+    bad = (values < 0) | (values >= classes)
+    bad = bad if other is None else bad & (values != other)
     if bad.any():
         place = tuple(map(int, np.argwhere(bad)[0]))
-        raise IndexError(f"{op}: target {int(values[place])} at {place} is no class. "
-                         f"Use 0 to {classes - 1}, or ignore_index={ignore_index}.")
+        also = "" if other is None else f", or {meaning}{other}"
+        raise IndexError(f"{op}: target {int(values[place])} at {place} is no class. Use 0 to {classes - 1}{also}.")

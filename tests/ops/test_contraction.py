@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lucid_nb as lnb
@@ -95,6 +95,7 @@ def check(name, operands, device="cpu"):
 
 @pytest.mark.parametrize("name", TABLE)
 def test_values_and_dtypes_equal_numpy(name):
+    @settings(max_examples=settings.default.max_examples // 2)
     @given(st.data())
     def property(data):
         dtype = data.draw(st.sampled_from([d for d in DTYPES if d != "bool" or not any(s in name for s in SUBTRACTS)]))

@@ -13,7 +13,7 @@ from ...ops import loss_terms as terms
 from ...ops.logic import where
 from .loss import as_scores, beside, check_alike, check_reduction, reduced
 
-ANY_CLASS = -1         # ends the classes of an example in multilabel_margin_loss
+END = -1         # ends the classes of an example in multilabel_margin_loss
 
 
 def cross_entropy(input: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean",
@@ -166,7 +166,7 @@ def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, 
     _check_rows("multi_margin_loss", x)
     loss.check_target("multi_margin_loss", x, goal)
     rows = loss.examples(x)
-    loss.check_classes("multi_margin_loss", goal, rows.shape[1], ignore_index=0)
+    loss.check_classes("multi_margin_loss", goal, rows.shape[1])
     is_class = _is_class(rows.shape[1], goal)
     own = where(is_class, rows, 0).sum(1, keepdims=True)
     losses = terms.margin_term(rows - own, margin)
@@ -197,7 +197,7 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     check_alike("multilabel_margin_loss", x, goal)
     if goal.dtype.kind not in "iu":
         raise DTypeError(f"multilabel_margin_loss: target is {goal.dtype}. Use integer classes.")
-    loss.check_classes("multilabel_margin_loss", goal, x.shape[-1], ANY_CLASS)
+    loss.check_classes("multilabel_margin_loss", goal, x.shape[-1], END, "end the list with ")
     counts = _listed(goal.to_host().reshape(-1, x.shape[-1]))
     rows = x.reshape(-1, x.shape[-1])
     right, wrong = [asarray(part.astype(x.dtype), device=x.device) for part in (counts, counts == 0)]
@@ -208,7 +208,7 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
 
 def _listed(target: np.ndarray) -> np.ndarray:
     """How often each class stands in the list of an example."""
-    is_listed = np.logical_and.accumulate(target != ANY_CLASS, axis=1)
+    is_listed = np.logical_and.accumulate(target != END, axis=1)
     counts = np.zeros(target.shape, int)
     np.add.at(counts, (np.nonzero(is_listed)[0], target[is_listed]), 1)
     return counts
