@@ -1,9 +1,13 @@
 """Sphinx: `make docs`."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 from lucid_nb.register import functions
+
+sys.path.insert(0, str(Path(__file__).parent))
+import ops_page
 
 project = "lucid_nb"
 copyright = "2026, the lucid_nb authors"
@@ -40,9 +44,18 @@ def function_list() -> str:
 
 def fill_in(app: Any, docname: str, source: list[str]) -> None:
     """Put the generated parts in their places."""
-    source[0] = source[0].replace("@README@", front_page()).replace("@FUNCTIONS@", function_list())
+    parts = {"@README@": front_page, "@FUNCTIONS@": function_list, "@OPS@": ops_page.page}
+    for mark, make in parts.items():
+        if mark in source[0]:
+            source[0] = source[0].replace(mark, make())
+
+
+def keep_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """|x| is an absolute value in docstrings, not a substitution."""
+    lines[:] = [line if ">>>" in line or "``" in line else line.replace("|", "\\|") for line in lines]
 
 
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", keep_bars)
     app.connect("source-read", fill_in)
