@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import memory, threads
-from .copying import contiguous
+from .copying import contiguous, copy
 from .steps import INDEX, grain, kernel_of
 
 SHORT = 4096                       # elements of a row below which NumPy sorts values faster,
@@ -92,7 +92,8 @@ def sort(raw: np.ndarray, axis: int, descending: bool) -> np.ndarray:
     if code is None or rows.shape[-1] >= MOST or rows.size == 0:
         found = np.sort(rows, axis=-1)
     elif rows.shape[-1] < SHORT and raw.dtype.itemsize == code.wide.itemsize:
-        found = np.sort(rows, axis=-1)
+        found = copy(rows)                         # into recycled memory, which NumPy's own copy would not be
+        found.sort(axis=-1)
     else:
         return _back(_sorted_by_digits(rows, code, descending), axis)
     return _back(contiguous(found[..., ::-1]) if descending else found, axis)
@@ -189,7 +190,7 @@ def topk(raw: np.ndarray, count: int, axis: int, largest: bool) -> tuple[np.ndar
     """The `count` largest or smallest elements along an axis, in order, and their places, the first of equals first."""
     rows = _rows(raw, axis)
     cols, code = rows.shape[-1], coding(raw.dtype)
-    if code is None or rows.size == 0 or cols >= MOST or (count > HEAP and 2 * count > cols):
+    if code is None or rows.size == 0 or cols >= MOST or cols < FEW // 2 or (count > HEAP and 2 * count > cols):
         places = argsort(rows, rows.ndim - 1, largest)[..., :count]
     elif count > HEAP:
         places = _selected(rows, code, count, largest)

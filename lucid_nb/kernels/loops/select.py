@@ -1,12 +1,14 @@
 """The first of many in an order, and searching in a sorted table."""
 
 import numpy as np
+from llvmlite import ir
+from numba.extending import intrinsic
 
 from ..intrinsics import mark_kernel
 from .sort import BINS, BITS, key_of
 from .typed import block, out_of_line, scalar, shift, stack_of
 
-AHEAD, WIDE = 32, 16
+AHEAD, FEW, WIDE = 64, 32, 16
 
 
 @scalar
@@ -31,42 +33,85 @@ def sink(keys, places, hole, size, key, place):
     keys[hole], places[hole] = key, place
 
 
+@intrinsic
+def lowest_bit(typing, mask):
+    """The number of the lowest bit that is set; there is one."""
+    def emit(context, builder, sig, args):
+        kind = ir.FunctionType(args[0].type, [args[0].type, ir.IntType(1)])
+        function = builder.module.declare_intrinsic("llvm.cttz", [args[0].type], kind)
+        return builder.call(function, [args[0], ir.Constant(ir.IntType(1), 1)])
+    return mask(mask), emit
+
+
 @block
-def any_before(x, count, last, width, kind, flip):
-    """Whether one of so many elements comes before a key."""
+def all_before(x, count, last, width, kind, flip):
+    """Which of so many elements (at most AHEAD) come before a key, a bit for each."""
     mark_kernel()
     out_of_line()
-    found = np.int64(0)
+    found = np.uint64(0)
     for i in range(count):
-        found |= np.int64(key_of(x[i], width, kind, flip, False) < last)
-    return found != 0
+        found |= np.uint64(key_of(x[i], width, kind, flip, False) < last) << np.uint64(i)
+    return found
+
+
+@scalar
+def insert(keys, places, size, key, place):
+    """Put a pair among `size` in order, behind equal keys."""
+    hole = size
+    while hole > 0 and keys[hole - 1] > key:
+        keys[hole], places[hole] = keys[hole - 1], places[hole - 1]
+        hole -= 1
+    keys[hole], places[hole] = key, place
+
+
+@scalar
+def replace_last(keys, places, count, key, place, is_heap):
+    """Put a pair in place of the one that comes last: the root of a heap, or the end of what is in order."""
+    if is_heap:
+        sink(keys, places, 0, count, key, place)
+    else:
+        insert(keys, places, count - 1, key, place)
+
+
+@scalar
+def begin(x, keys, places, count, width, kind, flip, is_heap):
+    """Take the first `count` elements."""
+    for i in range(count):
+        key = key_of(x[i], width, kind, flip, False)
+        if is_heap:
+            keys[i], places[i] = key, i
+        else:
+            insert(keys, places, i, key, i)
+    if is_heap:
+        for root in range(count // 2 - 1, -1, -1):
+            sink(keys, places, root, count, keys[root], places[root])
 
 
 def first_places(start, stop, x, keys, places, cols, count, width, kind, flip):
     """Unit: a row. The places of the first `count` (1 to cols) of its order, in order, the first of equals first.
 
-    keys: memory for `count` a row. The elements so far that come first lie in a heap whose root comes last of them.
+    keys: memory for `count` a row. Those that come first so far are kept in order where they are FEW, and otherwise in
+    a heap whose root comes last.
     """
     mark_kernel()
+    is_heap = count > FEW
     for row in range(start, stop):
-        line, heap, spots = shift(x, row * cols), shift(keys, row * count), shift(places, row * count)
-        for i in range(count):
-            heap[i], spots[i] = key_of(line[i], width, kind, flip, False), i
-        for root in range(count // 2 - 1, -1, -1):
-            sink(heap, spots, root, count, heap[root], spots[root])
-        i = count
-        while i < cols:
-            ahead = min(AHEAD, cols - i)
-            if any_before(shift(line, i), ahead, heap[0], width, kind, flip):
-                for j in range(i, i + ahead):
-                    key = key_of(line[j], width, kind, flip, False)
-                    if key < heap[0]:
-                        sink(heap, spots, 0, count, key, j)
-            i += ahead
-        for size in range(count - 1, 0, -1):
-            key, place = heap[size], spots[size]
-            heap[size], spots[size] = heap[0], spots[0]
-            sink(heap, spots, 0, size, key, place)
+        line, best, spots = shift(x, row * cols), shift(keys, row * count), shift(places, row * count)
+        begin(line, best, spots, count, width, kind, flip, is_heap)
+        for first in range(count, cols, AHEAD):
+            last = best[0] if is_heap else best[count - 1]
+            found = all_before(shift(line, first), min(AHEAD, cols - first), last, width, kind, flip)
+            while found:
+                place = first + np.int64(lowest_bit(found))
+                found &= found - np.uint64(1)
+                key = key_of(line[place], width, kind, flip, False)
+                if key < (best[0] if is_heap else best[count - 1]):
+                    replace_last(best, spots, count, key, place, is_heap)
+        if is_heap:
+            for size in range(count - 1, 0, -1):
+                key, place = best[size], spots[size]
+                best[size], spots[size] = best[0], spots[0]
+                sink(best, spots, 0, size, key, place)
 
 
 @block
