@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backend, shapes
+from .. import backend, shapes, tape
 from ..apply import apply, as_array
 from ..array import Tensor
 from ..errors import DTypeError, ShapeError
@@ -135,6 +135,9 @@ def _constant(x: Tensor, pairs: tuple[tuple[int, int], ...], values: Pairs) -> T
 
 def _by_axis(x: Tensor, pairs: tuple[tuple[int, int], ...], fill: Callable, facts: Pairs) -> Tensor:
     """`fill(x, axis, (before, after), facts of the axis)` gives the parts before and after each axis, in turn."""
+    tensors = [fact for pair in facts for fact in pair if isinstance(fact, Tensor)]
+    if backend.of(x.raw).aliases and not (tape.is_recording() and any(y.requires_grad for y in (x, *tensors))):
+        return _in_place(x, pairs, fill, facts)
     padded = x
     for axis, (widths, about) in enumerate(zip(pairs, facts)):
         if any(widths):
@@ -142,6 +145,24 @@ def _by_axis(x: Tensor, pairs: tuple[tuple[int, int], ...], fill: Callable, fact
             parts = [part for part in (*before, padded, *after) if part.shape[axis]]
             padded = joined("pad", parts or [padded], axis, None, padded.dtype, "unsafe")
     return duplicate(x, "C") if padded is x else padded
+
+
+def _in_place(x: Tensor, pairs: tuple[tuple[int, int], ...], fill: Callable, facts: Pairs) -> Tensor:
+    """The same in one array, where no gradient needs what is overwritten: the middle is copied once."""
+    padded = apply(_pad, (x,), {"pairs": pairs, "value": 0})
+    if padded.ndim == 0:
+        return padded
+    middle = [slice(low, low + size) for size, (low, _) in zip(x.shape, pairs)]
+    for axis, (size, widths, about) in enumerate(zip(x.shape, pairs, facts)):
+        if any(widths):
+            ready = padded.moved(Slice((*(slice(None),) * axis, slice(None), *middle[axis + 1:], ...)))
+            before, after = fill(_part(ready, axis, widths[0], widths[0] + size), axis, widths, about)
+            for start, parts in ((0, before), (widths[0] + size, after)):
+                for part in parts:
+                    stop = start + part.shape[axis]
+                    _part(ready, axis, start, stop).write(part, "pad")
+                    start = stop
+    return padded
 
 
 def _part(x: Tensor, axis: int, start: int | None, stop: int | None, step: int | None = None) -> Tensor:
