@@ -181,13 +181,13 @@ def exp_parts_float64(x, rest):
 @scalar
 def exp2_parts_float32(x, rest):
     word, r, p = _reduced2_float32(f4(-151.0) if x < f4(-151.0) else x)
-    return _scaled_parts_float32(p * r + rest * T4[5], word)
+    return _scaled_parts_float32(p * r + rest * T4[5] * (p * r + f4(1)), word)
 
 
 @scalar
 def exp2_parts_float64(x, rest):
     word, r, p = _reduced2_float64(-1076.0 if x < -1076.0 else x)
-    return _scaled_parts_float64(p * r + rest * T8[10], word)
+    return _scaled_parts_float64(p * r + rest * T8[10] * (p * r + 1.0), word)
 
 
 @scalar
