@@ -53,12 +53,6 @@ class Told(threading.local):
         self.word = np.zeros(1, np.int64)
         self.packed = WORD.pack(address_of(self.word))
 
-    def take(self) -> bool:
-        """Was it set since it was last asked?"""
-        found = bool(self.word[0])
-        self.word[0] = 0
-        return found
-
 
 WORD = Struct("q")
 told = Told()

@@ -141,10 +141,11 @@ def variance(op: str, x: Any, axis: Axis, dtype: Any, correction: float, keepdim
     warn_where(degrees <= 0, "Degrees of freedom <= 0 for slice")
     wanted = real_dtype(wanted)
     if mask is None and mean is None and x.size and backend.of(x.raw).has("moments"):
-        degrees = float(np.maximum(degrees, 0))
-        return apply(_variance, (x,), {"axes": axes, "keepdims": keepdims, "degrees": degrees}), wanted
+        how = {"axes": axes, "keepdims": keepdims, "degrees": float(np.maximum(degrees, 0))}
+        return apply(_variance, (x,), how), wanted
     total = squared_deviations(x, axes, keepdims, mask, mean)
-    return quotient(total, np.maximum(degrees, 0) if mask is None else functions["maximum"](degrees, 0)), wanted
+    positive = functions["maximum"](degrees, 0) if isinstance(degrees, Tensor) else float(np.maximum(degrees, 0))
+    return quotient(total, positive), wanted
 
 
 @public()

@@ -19,7 +19,7 @@ ORACLES = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod, "any": 
 NAN_ORACLES = {"nansum": np.nansum, "nanprod": np.nanprod, "nanmax": np.fmax.reduce, "nanmin": np.fmin.reduce}
 COUNTS = {"count_nonzero": np.count_nonzero, "count_numbers": lambda raw, axis: np.sum(raw == raw, axis)}
 SIZES = {"sizes": lambda raw, axis: np.sum(np.abs(raw), axis), "squares": lambda raw, axis: np.sum(raw * raw, axis)}
-INTEGERS = ["bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"]
+INTEGERS = ["bool", "int8", "int32", "uint64"]
 # Beyond a block, a panel, a block of rows; beyond the grain, so that threads share the work.
 SHAPES = [(1,), (7,), (1030,), (300_001,), (3, 5), (257, 33), (33, 1030), (40_000, 9), (2, 3, 4), (5, 300, 7),
           (4, 1, 6), (3, 2, 50, 11), (2, 100_003)]
@@ -260,7 +260,7 @@ def test_reduce_of_other_dtypes_is_numpys(kind, dtype):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.parametrize("shape", [(1030,), (300, 70), (70, 2100), (6, 40, 50)], ids=str)
+@pytest.mark.parametrize("shape", [(300, 70), (70, 2100), (6, 40, 50)], ids=str)
 def test_integers_over_all_combinations_of_axes(shape, dtype):
     raw = RANDOM.integers(0, 2 if dtype == "bool" else 100, shape).astype(dtype)
     for axes, (kind, oracle) in itertools.product(some_axes(len(shape)), ORACLES.items()):
