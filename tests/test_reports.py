@@ -304,6 +304,13 @@ def test_report_b28_ties_split_evenly_in_every_function(device):
         assert x.grad.tolist() == y.grad.tolist() == [0.5]
 
 
+def test_report_b30_writing_into_an_array_while_recording_is_differentiable():
+    a, x = leaf(np.ones((2, 2))), lnb.zeros((4, 4), dtype="float32")
+    x[:2, :2] = a
+    x.sum().backward()
+    assert a.grad.tolist() == np.ones((2, 2)).tolist()
+
+
 def test_report_b31_overwritten_value_names_both_ops_and_both_lines():
     w = leaf([1, 2])
     y = lnb.exp(w)
@@ -405,6 +412,31 @@ def test_report_d55_shapes_that_do_not_fit_are_refused_in_one_text_on_every_devi
     with pytest.raises(errors.ShapeError) as caught:
         getattr(lnb, name)(x, x)
     assert str(caught.value) == text
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_report_d50_boolean_index_and_nonzero_exist_on_every_device(device):
+    x = lnb.asarray(np.array([[0.5, 2.0], [3.0, -1.0]], "float32"), device=device)
+    found = x[x > 1]
+    assert found.tolist() == [2.0, 3.0] and found.device == device
+    assert [part.tolist() for part in lnb.nonzero(x > 1)] == [[0, 1], [1, 0]]
+
+
+@serial
+@pytest.mark.parametrize("device", DEVICES)
+def test_report_d54_scatter_add_gives_the_same_bits_every_time(device):
+    random, before = np.random.default_rng(0), lnb.get_num_threads()
+    cells = lnb.asarray(random.integers(0, 10, 1_000_000), device=device)
+    values = lnb.asarray(random.standard_normal(1_000_000).astype("float32"), device=device)
+    zeros, found = lnb.zeros(10, dtype="float32", device=device), []
+    try:
+        for threads in (1, 1, 2, 2):
+            lnb.set_num_threads(threads)
+            found.append(lnb.scatter_add(zeros, cells, values, axis=0).numpy().tobytes())
+            found.append(lnb.index_add(zeros, cells, values).numpy().tobytes())
+    finally:
+        lnb.set_num_threads(before)
+    assert len(set(found)) == 1
 
 
 def test_report_d56_declared_python_versions_are_those_of_the_source():

@@ -216,5 +216,6 @@ def _launch(path: str, units: int, elements: int, arrays: Sequence[np.ndarray], 
     """Run a kernel whose units cost so many elements, and raise if it met a position out of bounds."""
     kernel = kernel_of(path, (*[array.dtype for array in arrays], INDEX), len(numbers))
     threads.launch(kernel, units, max(1, GRAIN // max(1, elements)), *arrays, told.word, *numbers)
-    if told.take():
+    if told.word[0]:
+        told.word[0] = 0
         refuse()

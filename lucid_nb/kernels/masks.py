@@ -13,9 +13,9 @@ BYTE = np.dtype(np.uint8)
 
 def compress(mask: np.ndarray, raw: np.ndarray) -> np.ndarray:
     """The rows of raw where a one-dimensional mask is true."""
-    if raw.ndim > 1:
+    if raw.ndim > 1 or raw.itemsize not in WORDS:
         return gather(raw, places(mask))
-    mask, word = contiguous(mask), WORDS.get(raw.itemsize, raw.dtype)
+    mask, word = contiguous(mask), WORDS[raw.itemsize]
     starts, found = _starts(mask)
     result = memory.empty(found, raw.dtype)
     if found:

@@ -233,7 +233,7 @@ def histogramdd(x: Any, /, bins: Any = 10, range: Any = None, density: bool | No
 def _cells(op: str, columns: Sequence[np.ndarray], bins: Any, range: Any, density: bool | None, weights: Any,
            device: str) -> tuple[Tensor, list[Tensor]]:
     """Counts or sums of weights in the cells of a grid, and the edges on each axis."""
-    each = [bins] * len(columns) if np.ndim(bins) == 0 and not isinstance(bins, (list, tuple)) else list(bins)
+    each = [bins] * len(columns) if not isinstance(bins, (list, tuple)) and np.ndim(bins) == 0 else list(bins)
     ranges = [None] * len(columns) if range is None else list(range)
     if len(each) != len(columns) or len(ranges) != len(columns):
         raise ShapeError(f"{op}: {len(each)} bins and {len(ranges)} ranges for {len(columns)} axes. Give one for each.")
@@ -282,7 +282,7 @@ def digitize(x: Any, bins: Any, /, right: bool = False) -> Tensor:
         raise ShapeError("digitize: bins neither grow nor fall all along. Sort them.")
     side = "left" if right else "right"
     if falls:
-        found = edges.size - _searched(edges[::-1], host, "left" if side == "right" else "right")
+        found = edges.size - _searched(edges[::-1], host, side)
     else:
         found = _searched(edges, host, side)
     return fresh(backend.table(_device_of(x)).from_numpy(np.asarray(found, INDEX)))

@@ -262,8 +262,9 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], /, *args: Any, **k
     tensor([ 2., 10.])
     """
     x = as_tensor("piecewise", x)
-    is_single = np.ndim(condlist) == 0 if not isinstance(condlist, (list, tuple, Tensor)) else (
-        x.ndim != 0 and not isinstance(condlist[0], (list, np.ndarray, Tensor)))
+    is_single = isinstance(condlist, (bool, np.bool_)) or (
+        x.ndim != 0 and (np.ndim(condlist[0]) if isinstance(condlist, np.ndarray) else
+                         isinstance(condlist[0], (list, np.ndarray, Tensor)) and getattr(condlist[0], "ndim", 1)) == 0)
     masks = [_mask("piecewise", one) for one in ([condlist] if is_single else condlist)]
     if len(funclist) == len(masks) + 1:
         masks.append(~np.any(masks, axis=0))
