@@ -250,6 +250,11 @@ def _common_dtype(values: Sequence[Any]) -> np.dtype:
     return dtypes.promote(tuple(keys))
 
 
+def _is_scalar(condition: Any) -> bool:
+    """A truth value, not an array of them?"""
+    return condition.ndim == 0 if isinstance(condition, (Tensor, np.ndarray)) else not isinstance(condition, list)
+
+
 @public(method=False)
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], /, *args: Any, **kwargs: Any) -> Tensor:
     """Functions (or numbers), each of the elements where its condition holds; of several the last counts.
@@ -262,9 +267,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], /, *args: Any, **k
     tensor([ 2., 10.])
     """
     x = as_tensor("piecewise", x)
-    is_single = isinstance(condlist, (bool, np.bool_)) or (
-        x.ndim != 0 and (np.ndim(condlist[0]) if isinstance(condlist, np.ndarray) else
-                         isinstance(condlist[0], (list, np.ndarray, Tensor)) and getattr(condlist[0], "ndim", 1)) == 0)
+    is_single = isinstance(condlist, (bool, np.bool_)) or (x.ndim != 0 and _is_scalar(condlist[0]))
     masks = [_mask("piecewise", one) for one in ([condlist] if is_single else condlist)]
     if len(funclist) == len(masks) + 1:
         masks.append(~np.any(masks, axis=0))
