@@ -108,7 +108,7 @@ def _compress_method(self: Tensor, condition: Any, axis: int | None = None, out:
     return compress(condition, self, axis, out)
 
 
-Tensor.compress = _compress_method  # type: ignore[attr-defined]
+Tensor.compress = _compress_method  # type: ignore[method-assign]
 
 
 @public(method=False)
