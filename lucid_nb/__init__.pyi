@@ -4,30 +4,86 @@ import builtins
 from typing import Any
 from .array import Operand
 from .tape import grad_mode as _grad_mode
+from . import shapes
+from .creation.matrices import Indices
+from .ops.axes import Axes
+from .ops.differences import SomeAxes
+from .ops.median import Axis
 from .ops.movement import Shape
+from .ops.nan_reduction import Axis
+from .ops.quantile import Axis
 from .ops.reduction import Axis
+from .ops.sets import UniqueAllResult
+from .ops.sets import UniqueCountsResult
+from .ops.sets import UniqueInverseResult
+from .ops.sorting import Kth
+from .ops.splitting import Sections
+from .ops.statistics import Axis
 from .ops.window import Padding
 from .ops.window import Size
+from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Sequence
+import numpy as np
 
 from numpy import bool as bool
+from numpy import bool_ as bool_
+from numpy import byte as byte
+from numpy import cdouble as cdouble
+from numpy import clongdouble as clongdouble
 from numpy import complex64 as complex64
 from numpy import complex128 as complex128
+from numpy import complexfloating as complexfloating
+from numpy import csingle as csingle
+from numpy import datetime64 as datetime64
+from numpy import double as double
+from numpy import dtype as dtype
+from numpy import e as e
+from numpy import euler_gamma as euler_gamma
+from numpy import flexible as flexible
 from numpy import float16 as float16
 from numpy import float32 as float32
 from numpy import float64 as float64
+from numpy import floating as floating
+from numpy import generic as generic
+from numpy import half as half
+from numpy import index_exp as index_exp
+from numpy import inexact as inexact
 from numpy import inf as inf
 from numpy import int8 as int8
 from numpy import int16 as int16
 from numpy import int32 as int32
 from numpy import int64 as int64
+from numpy import int_ as int_
+from numpy import intc as intc
+from numpy import integer as integer
+from numpy import intp as intp
+from numpy import long as long
+from numpy import longdouble as longdouble
+from numpy import longlong as longlong
 from numpy import nan as nan
 from numpy import newaxis as newaxis
+from numpy import number as number
+from numpy import object_ as object_
 from numpy import pi as pi
+from numpy import s_ as s_
+from numpy import short as short
+from numpy import signedinteger as signedinteger
+from numpy import single as single
+from numpy import timedelta64 as timedelta64
+from numpy import ubyte as ubyte
+from numpy import uint as uint
 from numpy import uint8 as uint8
 from numpy import uint16 as uint16
 from numpy import uint32 as uint32
 from numpy import uint64 as uint64
+from numpy import uintc as uintc
+from numpy import uintp as uintp
+from numpy import ulong as ulong
+from numpy import ulonglong as ulonglong
+from numpy import unsignedinteger as unsignedinteger
+from numpy import ushort as ushort
+from numpy import void as void
 from . import backward as backward
 from . import creation as creation
 from . import errors as errors
@@ -38,6 +94,11 @@ from .backend import default_device as default_device
 from .backend import device as device
 from .backend import devices as devices
 from .backend import set_default_device as set_default_device
+from .creation import c_ as c_
+from .creation import mgrid as mgrid
+from .creation import ndarray as ndarray
+from .creation import ogrid as ogrid
+from .creation import r_ as r_
 from .dtypes import bfloat16 as bfloat16
 from .dtypes import default_dtype as default_dtype
 from .dtypes import set_default_dtype as set_default_dtype
@@ -62,179 +123,794 @@ def is_grad_enabled() -> builtins.bool: ...
 grad_enabled = is_grad_enabled
 from . import config as config
 from . import data as data
+from . import lib as lib
+from . import linalg as linalg
 from . import nn as nn
 from . import optim as optim
 from . import random as random
+from . import special as special
 from . import testing as testing
 from .kernels.threads import num_threads as get_num_threads
 from .kernels.threads import set_num_threads as set_num_threads
 CONV_VIEW_LIMIT_MB: builtins.int
 
 def abs(x: Operand, /) -> Tensor:
-    """Absolute value. Its derivative at 0 is 0."""
+    """Absolute value, of complex numbers too. Its derivative at 0 is 0."""
 def absolute(x: Operand, /) -> Tensor:
-    """Absolute value. Its derivative at 0 is 0."""
+    """Absolute value, of complex numbers too. Its derivative at 0 is 0."""
+def acos(x: Operand, /) -> Tensor:
+    """Angle in [0, pi] whose cosine is x; NaN outside [-1, 1]. Its derivative at the ends is infinite."""
+def acosh(x: Operand, /) -> Tensor:
+    """Number that is not negative whose hyperbolic cosine is x; NaN below 1, where its derivative is infinite."""
 def add(x: Operand, y: Operand, /) -> Tensor:
     """Sum, element by element."""
-def all(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
-    """Are all elements over axes not 0?"""
-def amax(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
-    """The largest element over axes; NaN wins. Equal elements share the gradient evenly."""
-def amin(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
-    """The smallest element over axes; NaN wins. Equal elements share the gradient evenly."""
-def any(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
-    """Is any element over axes not 0?"""
-def arange(start: Any, stop: Any=None, step: Any=1, dtype: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+def all(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, *, where: Any=True) -> Tensor:
+    """Are all elements over axes (where `where` holds) not 0? Of nothing True."""
+def allclose(a: Any, b: Any, rtol: Any=1e-05, atol: Any=1e-08, equal_nan: builtins.bool=False) -> builtins.bool:
+    """Is every element close, as `isclose` has it?"""
+def amax(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+    """The largest element over axes, and not less than `initial`; NaN wins. Equal elements share the gradient evenly."""
+def amin(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+    """The smallest element over axes, and not more than `initial`; NaN wins. Equal elements share the gradient evenly."""
+def angle(z: Any, /, deg: builtins.bool=False) -> Tensor:
+    """The angle of z with the positive real axis, from -pi to pi; in degrees if `deg`."""
+def any(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, *, where: Any=True) -> Tensor:
+    """Is any element over axes (where `where` holds) not 0? Of nothing False."""
+def append(x: Any, values: Any, /, axis: builtins.int | None=None) -> Tensor:
+    """A new tensor with values after its own, along an axis, or flat."""
+def arange(start: Any=None, stop: Any=None, step: Any=1, dtype: Any=None, *, device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """start, start + step, ... below stop; `arange(stop)` starts at 0. Integers give int64."""
-def argmax(x: Any, /, axis: builtins.int | None=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
+def arccos(x: Operand, /) -> Tensor:
+    """Angle in [0, pi] whose cosine is x; NaN outside [-1, 1]. Its derivative at the ends is infinite."""
+def arccosh(x: Operand, /) -> Tensor:
+    """Number that is not negative whose hyperbolic cosine is x; NaN below 1, where its derivative is infinite."""
+def arcsin(x: Operand, /) -> Tensor:
+    """Angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]. Its derivative at the ends is infinite."""
+def arcsinh(x: Operand, /) -> Tensor:
+    """Number whose hyperbolic sine is x."""
+def arctan(x: Operand, /) -> Tensor:
+    """Angle in [-pi/2, pi/2] whose tangent is x."""
+def arctan2(x: Operand, y: Operand, /) -> Tensor:
+    """Angle in [-pi, pi] of the point with ordinate x and abscissa y. Its gradient at the origin is 0."""
+def arctanh(x: Operand, /) -> Tensor:
+    """Number whose hyperbolic tangent is x; infinite at -1 and 1, NaN beyond."""
+def argmax(x: Any, /, axis: builtins.int | None=None, out: Tensor | None=None, *, keepdims: builtins.bool=False) -> Tensor:
     """Index of the largest element, the first of equals; NaN wins. Without `axis`, in the flattened array."""
-def argmin(x: Any, /, axis: builtins.int | None=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
+def argmin(x: Any, /, axis: builtins.int | None=None, out: Tensor | None=None, *, keepdims: builtins.bool=False) -> Tensor:
     """Index of the smallest element, the first of equals; NaN wins. Without `axis`, in the flattened array."""
-def array(data: Any, dtype: Any=None, *, copy: builtins.bool | None=True, ndmin: builtins.int=0, device: Any=None) -> Tensor:
-    """NumPy's spelling of `tensor`; `copy=False` shares where possible."""
-def as_tensor(data: Any, /, dtype: Any=None, *, device: Any=None, copy: builtins.bool | None=None) -> Tensor:
+def argpartition(x: Any, /, kth: Kth, axis: builtins.int | None=-1, kind: builtins.str='introselect', order: Any=None) -> Tensor:
+    """The places (int64) that make the partition of an axis at places `kth`; here those of the whole order."""
+def argsort(x: Any, /, axis: builtins.int | None=-1, kind: builtins.str | None=None, order: Any=None, *, stable: builtins.bool | None=None, descending: builtins.bool=False) -> Tensor:
+    """The places (int64) that put the elements along an axis in order; equal elements keep their order."""
+def argwhere(x: Any, /) -> Tensor:
+    """Where elements are not zero: int64 of shape (n, ndim), a row an element."""
+def around(x: Any, /, decimals: builtins.int=0, out: Tensor | None=None) -> Tensor:
+    """x rounded to `decimals` places, a half to the even neighbour; before the point where it is negative."""
+def array(data: Any, dtype: Any=None, *, copy: builtins.bool | None=True, order: builtins.str | None='K', subok: builtins.bool=False, ndmin: builtins.int=0, device: Any=None, like: Any=None) -> Tensor:
+    """NumPy's spelling of `tensor`: copy=None copies where needed, copy=False refuses to; `ndmin` adds axes in front."""
+def array_equal(a1: Any, a2: Any, equal_nan: builtins.bool=False) -> builtins.bool:
+    """Have two arrays one shape and equal elements (NaN equal to NaN if `equal_nan`)?"""
+def array_equiv(a1: Any, a2: Any) -> builtins.bool:
+    """Do two arrays broadcast, and have equal elements then?"""
+def array_split(x: Any, indices_or_sections: Sections, /, axis: builtins.int=0) -> builtins.list[Tensor]:
+    """Parts of an axis as views: so many of nearly equal size, the longer ones first, or cut before these indices."""
+def as_tensor(data: Any, /, dtype: Any=None, order: builtins.str | None=None, *, device: Any=None, copy: builtins.bool | None=None, like: Any=None) -> Tensor:
     """A tensor of the data, without a copy where none is needed: a tensor stays itself, a NumPy array is shared."""
-def asanyarray(data: Any, /, dtype: Any=None, *, device: Any=None, copy: builtins.bool | None=None) -> Tensor:
+def asanyarray(data: Any, /, dtype: Any=None, order: builtins.str | None=None, *, device: Any=None, copy: builtins.bool | None=None, like: Any=None) -> Tensor:
     """A tensor of the data, without a copy where none is needed: a tensor stays itself, a NumPy array is shared."""
-def asarray(data: Any, /, dtype: Any=None, *, device: Any=None, copy: builtins.bool | None=None) -> Tensor:
+def asarray(data: Any, /, dtype: Any=None, order: builtins.str | None=None, *, device: Any=None, copy: builtins.bool | None=None, like: Any=None) -> Tensor:
     """A tensor of the data, without a copy where none is needed: a tensor stays itself, a NumPy array is shared."""
-def astype(x: Any, dtype: Any, /, *, copy: builtins.bool=True, device: builtins.str | None=None) -> Tensor:
+def asarray_chkfinite(data: Any, /, dtype: Any=None, order: builtins.str | None=None) -> Tensor:
+    """`asarray` of data without NaN and infinities; others raise ShapeError, which is a ValueError."""
+def ascontiguousarray(data: Any, /, dtype: Any=None, *, like: Any=None) -> Tensor:
+    """A tensor of one axis or more whose memory runs along the last axis first; itself where it is so."""
+def asfortranarray(data: Any, /, dtype: Any=None, *, like: Any=None) -> Tensor:
+    """A tensor whose memory runs along the first axis first, where the device has strides; itself where it is so."""
+def asin(x: Operand, /) -> Tensor:
+    """Angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]. Its derivative at the ends is infinite."""
+def asinh(x: Operand, /) -> Tensor:
+    """Number whose hyperbolic sine is x."""
+def astype(x: Any, dtype: Any, /, order: builtins.str='K', casting: builtins.str='unsafe', subok: builtins.bool=True, copy: builtins.bool=True, *, device: builtins.str | None=None) -> Tensor:
     """The elements in another dtype, as NumPy converts them; between floats it is differentiable."""
+def atan(x: Operand, /) -> Tensor:
+    """Angle in [-pi/2, pi/2] whose tangent is x."""
+def atan2(x: Operand, y: Operand, /) -> Tensor:
+    """Angle in [-pi, pi] of the point with ordinate x and abscissa y. Its gradient at the origin is 0."""
+def atanh(x: Operand, /) -> Tensor:
+    """Number whose hyperbolic tangent is x; infinite at -1 and 1, NaN beyond."""
+def atleast_1d(*arrays: Any) -> Any:
+    """Each array with one axis or more, as a view; a tuple where several are given."""
+def atleast_2d(*arrays: Any) -> Any:
+    """Each array with two axes or more, as a view, new ones in front; a tuple where several are given."""
+def atleast_3d(*arrays: Any) -> Any:
+    """Each array with three axes or more, as a view: (n,) gives (1, n, 1) and (m, n) gives (m, n, 1)."""
+def average(x: Any, /, axis: Axis=None, weights: Any=None, returned: builtins.bool=False, *, keepdims: builtins.bool=False) -> Any:
+    """Weighted mean over axes; with `returned` also the sum of the weights. Both may have gradients."""
+def beta(x: Operand, y: Operand, /) -> Tensor:
+    """Euler's beta function, gamma(a) gamma(b) / gamma(a + b), of numbers from 0; NaN elsewhere."""
+def bincount(x: Any, /, weights: Any=None, minlength: builtins.int=0) -> Tensor:
+    """How often each integer from 0 on occurs, as int64; or the sums of weights, in float64 and differentiable in them."""
+def bitwise_and(x: Operand, y: Operand, /) -> Tensor:
+    """Bits that are set in both."""
+def bitwise_count(x: Operand, /) -> Tensor:
+    """How many bits of |x| are 1, as uint8."""
+def bitwise_invert(x: Operand, /) -> Tensor:
+    """Every bit the other way; of bool, not x."""
+def bitwise_left_shift(x: Operand, y: Operand, /) -> Tensor:
+    """Bits moved up by y places; 0 where y is negative or as large as x has bits."""
+def bitwise_not(x: Operand, /) -> Tensor:
+    """Every bit the other way; of bool, not x."""
+def bitwise_or(x: Operand, y: Operand, /) -> Tensor:
+    """Bits that are set in one or both."""
+def bitwise_right_shift(x: Operand, y: Operand, /) -> Tensor:
+    """Bits moved down by y places, the sign kept; where y is negative or too large, 0 or -1 is left."""
+def bitwise_xor(x: Operand, y: Operand, /) -> Tensor:
+    """Bits that are set in exactly one."""
+def block(arrays: Any, /) -> Tensor:
+    """An array from nested lists of blocks: the innermost lists are joined along the last axis, and so on outwards."""
+def broadcast_arrays(*arrays: Any, subok: builtins.bool=False) -> builtins.tuple[Tensor, ...]:
+    """Read-only views of the shape that the arrays broadcast to."""
+def broadcast_shapes(*sizes: Any) -> shapes.Shape:
+    """The shape that arrays of these shapes broadcast to."""
 def broadcast_to(x: Any, /, shape: builtins.int | Shape) -> Tensor:
     """A read-only view of a larger shape, by NumPy's rule."""
+def can_cast(from_: Any, to: Any, /, casting: builtins.str='safe') -> builtins.bool:
+    """May numbers of a dtype, or of an array's, go into another by NumPy's word "no", "equiv", "safe", ...?"""
 def cbrt(x: Operand, /) -> Tensor:
     """Cube root, negative for negative x."""
-def clamp(x: Any, min: Any=None, max: Any=None, *, out: Tensor | None=None) -> Tensor:
-    """x, not below `min` and not above `max`, either of which may be None; NaN stays NaN."""
-def clip(x: Any, min: Any=None, max: Any=None, *, out: Tensor | None=None) -> Tensor:
-    """x, not below `min` and not above `max`, either of which may be None; NaN stays NaN."""
-def concat(arrays: Sequence[Any], /, axis: builtins.int | None=0, *, dtype: Any=None) -> Tensor:
+def ceil(x: Operand, /) -> Tensor:
+    """The smallest integer that is not below x."""
+def celu(x: Any, /, alpha: Any=1.0) -> Tensor:
+    """x where positive, otherwise alpha * (exp(x / alpha) - 1): an elu whose derivative is continuous for any alpha."""
+def choose(x: Any, choices: Any, /, out: Any=None, mode: builtins.str='raise') -> Tensor:
+    """Elements of the choice whose number x gives, all broadcast. `mode` as in `take`, but negative ones are too low."""
+def chunk(x: Any, chunks: builtins.int, /, axis: builtins.int=0) -> builtins.tuple[Tensor, ...]:
+    """At most `chunks` parts of an axis as views, all of one size but a shorter last one (PyTorch's rule)."""
+def clamp(x: Any, a_min: Any=None, a_max: Any=None, out: Tensor | None=None, *, min: Any=None, max: Any=None) -> Tensor:
+    """x, not below `min` (or `a_min`) and not above `max` (or `a_max`), any of which may be None; NaN stays NaN."""
+def clip(x: Any, a_min: Any=None, a_max: Any=None, out: Tensor | None=None, *, min: Any=None, max: Any=None) -> Tensor:
+    """x, not below `min` (or `a_min`) and not above `max` (or `a_max`), any of which may be None; NaN stays NaN."""
+def column_stack(arrays: Sequence[Any], /) -> Tensor:
+    """Arrays joined along axis 1, those of one axis as columns."""
+def common_type(*arrays: Any) -> builtins.type[np.generic]:
+    """The float or complex scalar type that holds arrays of numbers; integers count as float64."""
+def compress(condition: Any, x: Any, /, axis: builtins.int | None=None, out: Any=None) -> Tensor:
+    """Slices along an axis (elements of the flat array by default) where a one-dimensional condition holds."""
+def concat(arrays: Sequence[Any], /, axis: builtins.int | None=0, out: Any=None, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
     """Arrays joined along an axis that they have; None joins them flat."""
-def concatenate(arrays: Sequence[Any], /, axis: builtins.int | None=0, *, dtype: Any=None) -> Tensor:
+def concatenate(arrays: Sequence[Any], /, axis: builtins.int | None=0, out: Any=None, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
     """Arrays joined along an axis that they have; None joins them flat."""
+def conj(x: Operand, /) -> Tensor:
+    """z with the imaginary part negated."""
+def conjugate(x: Operand, /) -> Tensor:
+    """z with the imaginary part negated."""
 def conv2d(x: Any, weight: Any, bias: Any=None, stride: Size=1, padding: Padding=0, dilation: Size=1, groups: builtins.int=1) -> Tensor:
     """Two-dimensional convolution as networks mean it: the kernel is not flipped."""
-def copy(x: Any, /) -> Tensor:
-    """The same content in memory of its own; differentiable."""
+def convolve(a: Any, v: Any, /, mode: builtins.str='full') -> Tensor:
+    """The convolution of two sequences: sums of a[i] v[n - i]."""
+def copy(x: Any, /, order: builtins.str='C', subok: builtins.bool=False) -> Tensor:
+    """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are strides: "C", "F", or as it is ("A", "K")."""
+def copysign(x: Operand, y: Operand, /) -> Tensor:
+    """The size of x with the sign of y, that of -0.0 too."""
+def copyto(dst: Any, src: Any, /, casting: builtins.str='same_kind', where: Any=True) -> None:
+    """Write `src`, broadcast, into `dst`, where a mask holds; recorded as every write is."""
+def correlate(a: Any, v: Any, /, mode: builtins.str='valid') -> Tensor:
+    """The correlation of two sequences: sums of a[n + i] conj(v[i])."""
 def cos(x: Operand, /) -> Tensor:
     """Cosine of x in radians, right to the last places for every finite x."""
+def cosh(x: Operand, /) -> Tensor:
+    """Hyperbolic cosine."""
+def count_nonzero(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False) -> Tensor:
+    """How many elements over axes (all of them by default) are not 0, int64."""
+def cross(a: Any, b: Any, /, axisa: builtins.int=-1, axisb: builtins.int=-1, axisc: builtins.int=-1, axis: builtins.int | None=None) -> Tensor:
+    """The vector across two vectors of three components, each on an axis of its own; the other axes broadcast."""
 def cross_entropy(logits: Any, target: Any, /, *, ignore_index: builtins.int=-100, reduction: builtins.str='mean') -> Tensor:
     """Negative log likelihood of integer classes under softmax(logits)."""
+def cummax(x: Any, /, axis: builtins.int) -> builtins.tuple[Tensor, Tensor]:
+    """Running maximum along an axis and its places (int64), the latest of equals; NaN stays once it has come."""
+def cummin(x: Any, /, axis: builtins.int) -> builtins.tuple[Tensor, Tensor]:
+    """Running minimum along an axis and its places (int64), the latest of equals; NaN stays once it has come."""
+def cumprod(x: Any, /, axis: builtins.int | None=None, dtype: Any=None, out: Tensor | None=None) -> Tensor:
+    """Running product along an axis, without one of the flattened array; its gradient is right at zeros too."""
+def cumsum(x: Any, /, axis: builtins.int | None=None, dtype: Any=None, out: Tensor | None=None) -> Tensor:
+    """Running sum along an axis, without one of the flattened array; integers in 64 bits."""
+def cumulative_prod(x: Any, /, *, axis: builtins.int | None=None, dtype: Any=None, out: Tensor | None=None, include_initial: builtins.bool=False) -> Tensor:
+    """Running product along an axis (of 1-D arrays, theirs); with `include_initial` led by 1."""
+def cumulative_sum(x: Any, /, *, axis: builtins.int | None=None, dtype: Any=None, out: Tensor | None=None, include_initial: builtins.bool=False) -> Tensor:
+    """Running sum along an axis (of 1-D arrays, theirs); with `include_initial` led by 0."""
+def deg2rad(x: Operand, /) -> Tensor:
+    """An angle in degrees, in radians."""
+def degrees(x: Operand, /) -> Tensor:
+    """An angle in radians, in degrees."""
+def delete(x: Any, obj: Any, /, axis: builtins.int | None=None) -> Tensor:
+    """A new tensor without the elements at these places of an axis (of the flat array by default)."""
+def diag(x: Any, /, k: builtins.int=0) -> Tensor:
+    """Of a matrix its diagonal, as a view; of a vector a matrix with it on the diagonal."""
+def diag_embed(x: Any, /, offset: builtins.int=0, axis1: builtins.int=-2, axis2: builtins.int=-1) -> Tensor:
+    """Matrices with the last axis on a diagonal of the new axes `axis1` and `axis2`; zeros elsewhere."""
+def diag_indices(n: builtins.int, ndim: builtins.int=2, *, device: Any=None) -> Indices:
+    """Indices of the main diagonal of an array of `ndim` axes of size n."""
+def diag_indices_from(x: Any, /) -> Indices:
+    """`diag_indices` for an array of two or more equal axes."""
+def diagflat(x: Any, /, k: builtins.int=0) -> Tensor:
+    """A matrix with all elements, flat, on a diagonal."""
+def diagonal(x: Any, /, offset: builtins.int=0, axis1: builtins.int=0, axis2: builtins.int=1) -> Tensor:
+    """The diagonal of two axes, which vanish, as a last axis; a view, which unlike NumPy's may be written."""
+def diff(x: Any, /, n: builtins.int=1, axis: builtins.int=-1, prepend: Any=None, append: Any=None) -> Tensor:
+    """Each element less the one before along an axis, n times; of bools, whether they differ."""
+def digamma(x: Operand, /) -> Tensor:
+    """Derivative of lgamma; NaN at negative integers."""
+def digitize(x: Any, bins: Any, /, right: builtins.bool=False) -> Tensor:
+    """The number of the bin of each element: i where bins[i - 1] <= x < bins[i], 0 before and len(bins) after them."""
 def div(x: Operand, y: Operand, /) -> Tensor:
     """Quotient, element by element, in a float dtype."""
 def divide(x: Operand, y: Operand, /) -> Tensor:
     """Quotient, element by element, in a float dtype."""
-def empty(*sizes: Any, shape: Any=None, dtype: Any=None, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+def divmod(x: Operand, y: Operand, /) -> builtins.tuple[Tensor, Tensor]:
+    """floor_divide and remainder at once."""
+def dot(a: Any, b: Any, /, out: Any=None) -> Tensor:
+    """The sum of products over the last axis of a and the last but one of b, or its only one; of a number the product."""
+def dsplit(x: Any, indices_or_sections: Sections, /) -> builtins.list[Tensor]:
+    """`split` along axis 2."""
+def dstack(arrays: Sequence[Any], /) -> Tensor:
+    """Arrays joined along axis 2, those of fewer axes as `atleast_3d` makes them."""
+def ediff1d(x: Any, /, to_end: Any=None, to_begin: Any=None) -> Tensor:
+    """Differences of the flattened array's neighbours, between what is given for the begin and the end."""
+def einsum(*operands: Any, out: Any=None, dtype: Any=None, order: builtins.str='K', casting: builtins.str='safe', optimize: Any=True) -> Tensor:
+    """The sum of products over the axes that the result does not name (A. Einstein's convention)."""
+def einsum_path(*operands: Any, optimize: Any='greedy') -> builtins.tuple[builtins.list, builtins.str]:
+    """The order in which `einsum` contracts its operands: a list for its `optimize`, and a description by opt_einsum."""
+def elu(x: Any, /, alpha: Any=1.0) -> Tensor:
+    """x where positive, otherwise alpha * (exp(x) - 1); its derivative at 0 is alpha."""
+def empty(*sizes: Any, shape: Any=None, dtype: Any=None, order: builtins.str='C', device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """A tensor whose content is whatever its memory holds; called as `zeros` is."""
-def empty_like(a: Any, /, dtype: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
-    """Any content, in the shape, dtype and device of another."""
+def empty_like(a: Any, /, dtype: Any=None, order: builtins.str='K', subok: builtins.bool=True, shape: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+    """Any content in the shape, dtype, order and device of another."""
+def entr(x: Operand, /) -> Tensor:
+    """-x log(x), the summand of an entropy; 0 at 0 and -inf below."""
 def equal(x: Operand, y: Operand, /) -> Tensor:
     """x == y, element by element, as bool."""
 def erf(x: Operand, /) -> Tensor:
     """Error function, the integral of 2 exp(-t**2) / sqrt(pi) from 0 to x."""
+def erfc(x: Operand, /) -> Tensor:
+    """1 - erf(x), with its relative accuracy kept in the right tail."""
+def erfinv(x: Operand, /) -> Tensor:
+    """Inverse of erf on [-1, 1]; NaN elsewhere."""
 def exp(x: Operand, /) -> Tensor:
     """e to the power x."""
+def exp2(x: Operand, /) -> Tensor:
+    """2 to the power x, exact for whole x."""
+def expand_dims(x: Any, /, axis: Axes=0) -> Tensor:
+    """New axes of size 1 at these places of the result, as a view."""
 def expit(x: Operand, /) -> Tensor:
     """1 / (1 + exp(-x)), right down to the smallest subnormal."""
 def expm1(x: Operand, /) -> Tensor:
     """exp(x) - 1, exact for small x."""
+def extract(condition: Any, x: Any, /) -> Tensor:
+    """Elements of the flat array where the flat condition holds."""
+def eye(rows: builtins.int, cols: builtins.int | None=None, /, k: builtins.int=0, dtype: Any=None, order: builtins.str='C', *, device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+    """A matrix with ones on the k-th diagonal, and zeros elsewhere."""
+def fabs(x: Operand, /) -> Tensor:
+    """Absolute value, in a float dtype."""
+def fill_diagonal(x: Tensor, value: Any, /, wrap: builtins.bool=False) -> None:
+    """Write the main diagonal of an array of two axes, or of more that are equal, in place."""
+def finfo(x: Any, /) -> Any:
+    """The limits of a float or complex dtype, or of an array's: eps, max, smallest_normal and so on."""
+def fix(x: Operand, /) -> Tensor:
+    """x without its fraction: the nearest integer towards zero."""
+def flatnonzero(x: Any, /) -> Tensor:
+    """Where elements of the flat array are not zero."""
+def flatten(x: Any, /, start_axis: builtins.int | builtins.str=0, end_axis: builtins.int=-1, *, order: builtins.str='C') -> Tensor:
+    """A copy with the axes from `start_axis` to `end_axis` joined, by default all; NumPy's `flatten(order)` too."""
+def flip(x: Any, /, axis: Axes | None=None) -> Tensor:
+    """The elements in reverse order along axes (all by default), as a view."""
+def fliplr(x: Any, /) -> Tensor:
+    """Axis 1 reversed, as a view."""
+def flipud(x: Any, /) -> Tensor:
+    """Axis 0 reversed, as a view."""
+def float_power(x: Operand, y: Operand, /) -> Tensor:
+    """x to the power y, in float64 or complex128: integers to negative powers are fractions."""
+def floor(x: Operand, /) -> Tensor:
+    """The largest integer that is not above x."""
+def floor_divide(x: Operand, y: Operand, /) -> Tensor:
+    """The largest integer that is not above x / y; of integers by 0 it is 0, with a warning."""
+def fmax(x: Operand, y: Operand, /) -> Tensor:
+    """The larger; what is not NaN wins. Ties share the gradient evenly."""
+def fmin(x: Operand, y: Operand, /) -> Tensor:
+    """The smaller; what is not NaN wins. Ties share the gradient evenly."""
+def fmod(x: Operand, y: Operand, /) -> Tensor:
+    """x - y trunc(x / y), with the sign of x; of integers by 0 it is 0, with a warning."""
 def frexp(x: Operand, /) -> builtins.tuple[Tensor, Tensor]:
     """Mantissa in [0.5, 1) and int32 exponent of two, whose product x is. The exponent has no gradient."""
 def from_dlpack(x: Any, /, *, device: Any=None, copy: builtins.bool | None=None) -> Tensor:
     """A tensor on the memory of another library's array, without a copy; read-only memory stays read-only."""
-def full(shape: Any, fill_value: Any, dtype: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+def frombuffer(buffer: Any, /, dtype: Any=..., count: builtins.int=-1, offset: builtins.int=0, *, device: Any=None, like: Any=None) -> Tensor:
+    """A tensor of one axis on the memory of a buffer, from byte `offset` on; shared, and read-only where the buffer is."""
+def fromfunction(function: Callable, shape: Any, /, *, dtype: Any=..., like: Any=None, device: Any=None, **options: Any) -> Any:
+    """What a function gives of the coordinate tensors of a shape, called once."""
+def fromiter(iterable: Iterable[Any], /, dtype: Any, count: builtins.int=-1, *, device: Any=None, like: Any=None) -> Tensor:
+    """A tensor of one axis of what an iterable gives, at most `count` of it."""
+def fromstring(text: builtins.str, /, dtype: Any=..., count: builtins.int=-1, *, sep: builtins.str, device: Any=None, like: Any=None) -> Tensor:
+    """A tensor of one axis of the numbers in a text, parted by `sep`."""
+def full(shape: Any, fill_value: Any, dtype: Any=None, order: builtins.str='C', *, device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """A value everywhere, in its own dtype unless `dtype` says otherwise."""
-def full_like(a: Any, fill_value: Any, /, dtype: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
-    """A value everywhere, in the shape, dtype and device of another."""
-def gelu(x: Operand, /) -> Tensor:
+def full_like(a: Any, fill_value: Any, /, dtype: Any=None, order: builtins.str='K', subok: builtins.bool=True, shape: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+    """A value everywhere, in the shape, dtype, order and device of another."""
+def gamma(x: Operand, /) -> Tensor:
+    """Gamma function, (x - 1)! of integers; NaN at the negative ones."""
+def gather(x: Any, index: Any, /, axis: builtins.int=-1) -> Tensor:
+    """Elements at positions along an axis, one for each element of `index`, as PyTorch's: nothing broadcasts, and in other axes `index` may be smaller."""
+def gcd(x: Operand, y: Operand, /) -> Tensor:
+    """Greatest common divisor of |x| and |y|; that of x and 0 is |x|."""
+def gelu(x: Any, /, approximate: builtins.str='none') -> Tensor:
     """x times the normal distribution function of x, with its relative accuracy kept in the far negative tail."""
+def geomspace(start: Any, stop: Any, /, num: builtins.int=50, endpoint: builtins.bool=True, dtype: Any=None, axis: builtins.int=0, *, device: Any=None) -> Tensor:
+    """`num` numbers from `start` to `stop`, each the same multiple of the one before; the ends are exact."""
+def gradient(x: Any, /, *spacing: Any, axis: SomeAxes=None, edge_order: builtins.int=1) -> Any:
+    """Derivatives of samples along each axis, central inside and one-sided at the ends; a tuple for several axes."""
 def greater(x: Operand, y: Operand, /) -> Tensor:
     """x > y, element by element, as bool."""
 def greater_equal(x: Operand, y: Operand, /) -> Tensor:
     """x >= y, element by element, as bool."""
+def hardshrink(x: Any, /, lambd: Any=0.5) -> Tensor:
+    """x, but 0 where -lambd <= x <= lambd."""
+def hardsigmoid(x: Operand, /) -> Tensor:
+    """(x + 3) / 6, not below 0 and not above 1."""
+def hardswish(x: Operand, /) -> Tensor:
+    """x (x + 3) / 6 from -3 to 3, 0 below and x above. Source: A. Howard et al., MobileNetV3, arXiv:1905.02244."""
+def hardtanh(x: Any, /, min_val: Any=-1.0, max_val: Any=1.0) -> Tensor:
+    """x, not below min_val and not above max_val, where its derivative is 0."""
+def heaviside(x: Operand, y: Operand, /) -> Tensor:
+    """0 below 0, 1 above it, and `at_zero` at 0."""
+def histogram(x: Any, /, bins: Any=10, range: Any=None, density: builtins.bool | None=None, weights: Any=None) -> builtins.tuple[Tensor, Tensor]:
+    """How many elements each bin has (int64), or their weights (differentiable in them), and the edges of the bins."""
+def histogram2d(x: Any, y: Any, /, bins: Any=10, range: Any=None, density: builtins.bool | None=None, weights: Any=None) -> builtins.tuple[Tensor, Tensor, Tensor]:
+    """How many points (x, y) each cell has, as floats, and the edges on both axes."""
+def histogram_bin_edges(x: Any, /, bins: Any=10, range: Any=None, weights: Any=None) -> Tensor:
+    """The edges that `histogram` would use, as NumPy chooses them."""
+def histogramdd(x: Any, /, bins: Any=10, range: Any=None, density: builtins.bool | None=None, weights: Any=None) -> builtins.tuple[Tensor, builtins.list[Tensor]]:
+    """How many points each cell of a grid has, as floats, and the list of the edges on each axis."""
+def hsplit(x: Any, indices_or_sections: Sections, /) -> builtins.list[Tensor]:
+    """`split` along axis 1, or along the only axis."""
+def hstack(arrays: Sequence[Any], /, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
+    """Arrays joined along axis 1, or along their only axis."""
+def hypot(x: Operand, y: Operand, /) -> Tensor:
+    """sqrt(x**2 + y**2) without overflow. Its gradient at the origin is 0."""
+def i0(x: Operand, /) -> Tensor:
+    """Modified Bessel function of the first kind, of order 0."""
+def i1(x: Operand, /) -> Tensor:
+    """Modified Bessel function of the first kind, of order 1."""
+def identity(n: builtins.int, /, dtype: Any=None, *, device: Any=None, like: Any=None) -> Tensor:
+    """The identity matrix of `n` rows."""
+def iinfo(x: Any, /) -> np.iinfo:
+    """The limits of an integer dtype, or of an array's: min, max, bits."""
+def imag(z: Any, /) -> Tensor:
+    """The imaginary parts, as a view; of real numbers, zeros."""
+def index_add(x: Any, index: Any, source: Any, /, axis: builtins.int=0, *, alpha: Any=1) -> Tensor:
+    """A copy of x with the slices of `source`, times `alpha`, added at positions along an axis, in order."""
+def index_put(x: Any, indices: Any, values: Any, /, accumulate: builtins.bool=False) -> Tensor:
+    """A copy of x in which `x[indices]` is replaced by values, or with `accumulate` has them added, equal indices too."""
+def index_select(x: Any, indices: Any, /, axis: builtins.int=0) -> Tensor:
+    """Slices along an axis at integer positions, as PyTorch's: `take` with an axis."""
+def indices(dimensions: Sequence[builtins.int], /, dtype: Any=..., sparse: builtins.bool=False, *, device: Any=None) -> Any:
+    """The index of each element of a grid, one array an axis: stacked, or with `sparse` a tuple of thin ones."""
+def inner(a: Any, b: Any, /) -> Tensor:
+    """The sum of products over the last axis of both; of a number the product."""
+def insert(x: Any, obj: Any, values: Any, /, axis: builtins.int | None=None) -> Tensor:
+    """A new tensor with values, in its dtype, before these places of an axis (of the flat array by default)."""
+def intersect1d(x1: Any, x2: Any, /, assume_unique: builtins.bool=False, return_indices: builtins.bool=False) -> Any:
+    """The distinct elements that two arrays share, in order, and with `return_indices` where each is first in both."""
+def invert(x: Operand, /) -> Tensor:
+    """Every bit the other way; of bool, not x."""
+def isclose(a: Any, b: Any, rtol: Any=1e-05, atol: Any=1e-08, equal_nan: builtins.bool=False) -> Tensor:
+    """Is |a - b| <= atol + rtol |b|, element by element? Infinities are close to themselves, NaN if `equal_nan`."""
+def iscomplex(x: Operand, /) -> Tensor:
+    """Is the imaginary part not 0? Of real numbers it is."""
+def iscomplexobj(x: Any, /) -> builtins.bool:
+    """Is the dtype complex, whatever the values are?"""
+def isdtype(dtype: Any, kind: Any, /) -> builtins.bool:
+    """Is a dtype of a kind: a word of the array API ("real floating", "integral", ...), a dtype, or one of a tuple?"""
+def isfinite(x: Operand, /) -> Tensor:
+    """Is it neither NaN nor infinite?"""
+def isfortran(x: Any, /) -> builtins.bool:
+    """Does the memory run along the first axis first, and only so? Where there are no strides it never does."""
+def isin(x1: Any, x2: Any, /, assume_unique: builtins.bool=False, invert: builtins.bool=False, *, kind: builtins.str | None=None) -> Tensor:
+    """Which elements of x1 are among those of x2, as bool, or with `invert` are not; NaN is never among them."""
+def isinf(x: Operand, /) -> Tensor:
+    """Is it infinite, or has it such a part?"""
+def isnan(x: Operand, /) -> Tensor:
+    """Is it NaN, or has it such a part?"""
+def isneginf(x: Operand, /) -> Tensor:
+    """Is it the negative infinity?"""
+def isposinf(x: Operand, /) -> Tensor:
+    """Is it the positive infinity?"""
+def isreal(x: Operand, /) -> Tensor:
+    """Is the imaginary part 0? Of real numbers it is."""
+def isrealobj(x: Any, /) -> builtins.bool:
+    """Is the dtype not complex?"""
+def isscalar(x: Any, /) -> builtins.bool:
+    """Is this a Python or NumPy number, or a 0-d result, which NumPy would give as one?"""
+def issubdtype(one: Any, other: Any, /) -> builtins.bool:
+    """Does a dtype lie below another in NumPy's hierarchy (`floating`, `integer`, ...)? bfloat16 is a floating one."""
+def ix_(*sequences: Any) -> builtins.tuple[Tensor, ...]:
+    """Index arrays for the grid of some rows, columns and so on: `x[ix_([0, 2], [1])]`; masks mean where they hold."""
+def kron(a: Any, b: Any, /) -> Tensor:
+    """Kronecker's product: each element of a replaced by its multiple of b. Missing first axes have size 1."""
+def lcm(x: Operand, y: Operand, /) -> Tensor:
+    """Least common multiple of |x| and |y|, wrapping; 0 where either is 0."""
+def ldexp(x: Operand, y: Operand, /) -> Tensor:
+    """x times two to the power of an integer, rounded once."""
+def leaky_relu(x: Any, /, negative_slope: Any=0.01) -> Tensor:
+    """x where positive, otherwise negative_slope * x; its derivative at 0 is negative_slope."""
+def left_shift(x: Operand, y: Operand, /) -> Tensor:
+    """Bits moved up by y places; 0 where y is negative or as large as x has bits."""
 def less(x: Operand, y: Operand, /) -> Tensor:
     """x < y, element by element, as bool."""
 def less_equal(x: Operand, y: Operand, /) -> Tensor:
     """x <= y, element by element, as bool."""
+def lexsort(keys: Any, /, axis: builtins.int=-1) -> Tensor:
+    """The places (int64) that sort by several keys, the last one first; `keys` is a sequence, or rows of an array."""
+def lgamma(x: Operand, /) -> Tensor:
+    """Logarithm of the absolute value of the gamma function."""
+def linspace(start: Any, stop: Any, /, num: builtins.int=50, endpoint: builtins.bool=True, retstep: builtins.bool=False, dtype: Any=None, axis: builtins.int=0, *, device: Any=None, requires_grad: builtins.bool=False) -> Any:
+    """`num` numbers evenly from `start` to `stop`, with NumPy's bits; ends that are arrays give a row for each element."""
 def log(x: Operand, /) -> Tensor:
     """Natural logarithm; -inf at 0, NaN below."""
+def log10(x: Operand, /) -> Tensor:
+    """Logarithm to the base 10; -inf at 0, NaN below."""
 def log1p(x: Operand, /) -> Tensor:
     """Natural logarithm of one plus x, exact for small x."""
+def log2(x: Operand, /) -> Tensor:
+    """Logarithm to the base 2, exact for powers of 2; -inf at 0, NaN below."""
 def log_softmax(x: Any, /, axis: builtins.int=-1) -> Tensor:
     """Logarithm of softmax along an axis, without underflow."""
+def logaddexp(x: Operand, y: Operand, /) -> Tensor:
+    """log(exp(x) + exp(y)) without overflow."""
+def logaddexp2(x: Operand, y: Operand, /) -> Tensor:
+    """log2(2**x + 2**y) without overflow."""
+def logcumsumexp(x: Any, /, axis: builtins.int) -> Tensor:
+    """Logarithm of the running sum of exponentials, without overflow; of nothing but -inf it is -inf, with gradient 0."""
+def logical_and(x: Operand, y: Operand, /) -> Tensor:
+    """Are both different from 0? NaN is."""
+def logical_not(x: Operand, /) -> Tensor:
+    """Is it 0?"""
+def logical_or(x: Operand, y: Operand, /) -> Tensor:
+    """Is one of them different from 0?"""
+def logical_xor(x: Operand, y: Operand, /) -> Tensor:
+    """Is exactly one of them different from 0?"""
+def logit(x: Operand, /) -> Tensor:
+    """log(x / (1 - x)), the inverse of expit, on [0, 1]; NaN elsewhere."""
+def logsigmoid(x: Operand, /) -> Tensor:
+    """Logarithm of 1 / (1 + exp(-x)), without overflow."""
+def logspace(start: Any, stop: Any, /, num: builtins.int=50, endpoint: builtins.bool=True, base: Any=10.0, dtype: Any=None, axis: builtins.int=0, *, device: Any=None) -> Tensor:
+    """`num` powers of `base`, whose exponents lie evenly from `start` to `stop`."""
 def logsumexp(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False) -> Tensor:
     """Logarithm of the sum of exponentials, without overflow; of nothing but -inf it is -inf, with gradient 0."""
-def matmul(a: Any, b: Any, /) -> Tensor:
+def mask_indices(n: builtins.int, mask_func: Callable, k: Any=0, *, device: Any=None) -> Indices:
+    """Where `mask_func(ones((n, n)), k)` is not zero; `tril` and `triu` are such functions."""
+def masked_fill(x: Any, mask: Any, value: Any, /) -> Tensor:
+    """x with one value where a mask, broadcast to it, holds; in x's dtype."""
+def masked_select(x: Any, mask: Any, /) -> Tensor:
+    """Elements where a mask holds, both broadcast, as a new axis."""
+def matmul(a: Any, b: Any, /, out: Any=None, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
     """Matrix product: (..., n, k) times (..., k, m), batch axes broadcast; a 1-D operand is a row or a column."""
-def max(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
-    """The largest element over axes; NaN wins. Equal elements share the gradient evenly."""
+def matrix_transpose(x: Any, /) -> Tensor:
+    """The last two axes exchanged, as a view."""
+def matvec(a: Any, b: Any, /, out: Any=None, *, dtype: Any=None) -> Tensor:
+    """Matrices (..., n, k) times vectors (..., k); what stands before broadcasts."""
+def max(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+    """The largest element over axes, and not less than `initial`; NaN wins. Equal elements share the gradient evenly."""
 def maximum(x: Operand, y: Operand, /) -> Tensor:
     """The larger; NaN wins. Ties share the gradient evenly."""
-def mean(x: Any, /, axis: Axis=None, dtype: Any=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
+def mean(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, *, where: Any=True) -> Tensor:
     """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN with a warning."""
-def min(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
-    """The smallest element over axes; NaN wins. Equal elements share the gradient evenly."""
+def median(x: Any, /, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, keepdims: builtins.bool=False) -> Tensor:
+    """The middle element over axes, or the mean of the two in the middle; NaN wins. The input is never overwritten."""
+def meshgrid(*arrays: Any, copy: builtins.bool=True, sparse: builtins.bool=False, indexing: builtins.str='xy') -> builtins.tuple[Tensor, ...]:
+    """Coordinate arrays of a grid, one for each 1-D array of coordinates."""
+def min(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+    """The smallest element over axes, and not more than `initial`; NaN wins. Equal elements share the gradient evenly."""
+def min_scalar_type(x: Any, /) -> np.dtype:
+    """The smallest dtype that holds a number; of an array with axes, its own."""
 def minimum(x: Operand, y: Operand, /) -> Tensor:
     """The smaller; NaN wins. Ties share the gradient evenly."""
+def mish(x: Operand, /) -> Tensor:
+    """x times the tanh of softplus(x). Source: D. Misra, arXiv:1908.08681."""
+def mod(x: Operand, y: Operand, /) -> Tensor:
+    """x - y floor(x / y), with the sign of y; of integers by 0 it is 0, with a warning."""
+def modf(x: Operand, /) -> builtins.tuple[Tensor, Tensor]:
+    """Fraction and whole part of x, both with its sign; the whole part has no gradient."""
+def moveaxis(x: Any, source: Axes, destination: Axes, /) -> Tensor:
+    """Axes moved to new places, the others in the order they had; a view."""
 def mul(x: Operand, y: Operand, /) -> Tensor:
     """Product, element by element."""
 def multiply(x: Operand, y: Operand, /) -> Tensor:
     """Product, element by element."""
+def nan_to_num(x: Any, copy: builtins.bool=True, nan: Any=0.0, posinf: Any=None, neginf: Any=None) -> Tensor:
+    """x with `nan` in place of NaN, and `posinf` and `neginf` (None: the largest and the lowest number) of infinities."""
+def nanargmax(x: Any, /, axis: builtins.int | None=None, out: Tensor | None=None, *, keepdims: builtins.bool=False) -> Tensor:
+    """Index of the largest of what is not NaN, the first of equals; a slice of nothing but NaN is refused."""
+def nanargmin(x: Any, /, axis: builtins.int | None=None, out: Tensor | None=None, *, keepdims: builtins.bool=False) -> Tensor:
+    """Index of the smallest of what is not NaN, the first of equals; a slice of nothing but NaN is refused."""
+def nancumprod(x: Any, /, axis: builtins.int | None=None, dtype: Any=None, out: Tensor | None=None) -> Tensor:
+    """Running product along an axis that takes NaN for 1."""
+def nancumsum(x: Any, /, axis: builtins.int | None=None, dtype: Any=None, out: Tensor | None=None) -> Tensor:
+    """Running sum along an axis that takes NaN for 0."""
+def nanmax(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+    """The largest over axes of what is not NaN; of nothing but NaN it is NaN, with a warning."""
+def nanmean(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, *, where: Any=True) -> Tensor:
+    """Mean over axes of what is not NaN; of nothing but NaN it is NaN, with a warning."""
+def nanmedian(x: Any, /, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, keepdims: builtins.bool=False) -> Tensor:
+    """`median` of what is no NaN; NaN with a warning where nothing is left."""
+def nanmin(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+    """The smallest over axes of what is not NaN; of nothing but NaN it is NaN, with a warning."""
+def nanpercentile(x: Any, q: Any, /, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, method: builtins.str='linear', keepdims: builtins.bool=False, *, weights: Any=None) -> Tensor:
+    """`percentile` of what is no NaN; NaN with a warning where nothing is left."""
+def nanprod(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+    """Product over axes of what is not NaN; of nothing but NaN 1."""
+def nanquantile(x: Any, q: Any, /, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, method: builtins.str='linear', keepdims: builtins.bool=False, *, weights: Any=None) -> Tensor:
+    """`quantile` of what is no NaN; NaN with a warning where nothing is left."""
+def nanstd(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, ddof: builtins.float=0, keepdims: builtins.bool=False, *, where: Any=True, mean: Any=None, correction: builtins.float | None=None) -> Tensor:
+    """Standard deviation over axes of what is not NaN, the square root of `nanvar`; of equals 0, with gradient 0."""
+def nansum(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+    """Sum over axes of what is not NaN; of nothing but NaN 0."""
+def nanvar(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, ddof: builtins.float=0, keepdims: builtins.bool=False, *, where: Any=True, mean: Any=None, correction: builtins.float | None=None) -> Tensor:
+    """Variance over axes of what is not NaN; NaN, with a warning, where there are no more numbers than ddof."""
+def ndim(x: Any, /) -> builtins.int:
+    """How many axes."""
+def ndtr(x: Operand, /) -> Tensor:
+    """Distribution function of the standard normal distribution."""
+def ndtri(x: Operand, /) -> Tensor:
+    """Inverse of ndtr on [0, 1]: the quantiles of the standard normal distribution; NaN elsewhere."""
 def negative(x: Operand, /) -> Tensor:
     """x with the other sign."""
+def nextafter(x: Operand, y: Operand, /) -> Tensor:
+    """The next number that the dtype has after x, on the way to y."""
+def nonzero(x: Any, /) -> builtins.tuple[Tensor, ...]:
+    """Where elements are not zero: int64 positions in C order, a tensor an axis. Off the CPU found on the host."""
 def not_equal(x: Operand, y: Operand, /) -> Tensor:
     """x != y, element by element, as bool."""
-def ones(*sizes: Any, shape: Any=None, dtype: Any=None, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+def one_hot(x: Any, /, num_classes: builtins.int=-1, *, dtype: Any=None) -> Tensor:
+    """1 at the place of each class on a new last axis, otherwise 0; int64 unless `dtype` says otherwise."""
+def ones(*sizes: Any, shape: Any=None, dtype: Any=None, order: builtins.str='C', device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """Ones, called as `zeros` is."""
-def ones_like(a: Any, /, dtype: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
-    """Ones in the shape, dtype and device of another."""
+def ones_like(a: Any, /, dtype: Any=None, order: builtins.str='K', subok: builtins.bool=True, shape: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+    """Ones in the shape, dtype, order and device of another."""
+def outer(a: Any, b: Any, /, out: Any=None) -> Tensor:
+    """Every element of a times every element of b, both flat."""
+def pad(x: Any, pad_width: Any, /, mode: builtins.str | Callable='constant', **options: Any) -> Tensor:
+    """The array with cells before and after each axis."""
+def partition(x: Any, /, kth: Kth, axis: builtins.int | None=-1, kind: builtins.str='introselect', order: Any=None) -> Tensor:
+    """The elements along an axis, those at places `kth` as if sorted, no larger one before and no smaller one behind."""
+def percentile(x: Any, q: Any, /, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, method: builtins.str='linear', keepdims: builtins.bool=False, *, weights: Any=None) -> Tensor:
+    """The q-th percentiles (0 to 100) over axes: `quantile` of q / 100."""
 def permute_dims(x: Any, /, axes: Sequence[builtins.int] | None=None) -> Tensor:
     """Axes reordered, as a view; without `axes`, reversed."""
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], /, *args: Any, **kwargs: Any) -> Tensor:
+    """Functions (or numbers), each of the elements where its condition holds; of several the last counts."""
+def place(x: Any, mask: Any, values: Any, /) -> None:
+    """Write values, again and again, where a mask of x's size holds: the first value at the first true element."""
+def polygamma(n: Any, x: Any, /) -> Tensor:
+    """The n-th derivative of digamma at x, element by element; n holds integers from 0, and gets no gradient."""
+def positive(x: Operand, /) -> Tensor:
+    """x itself, in memory of its own."""
 def pow(x: Any, y: Any, /) -> Tensor:
     """x to the power y, element by element. Integers stay integers, and wrap; a negative integer exponent is refused."""
 def power(x: Any, y: Any, /) -> Tensor:
     """x to the power y, element by element. Integers stay integers, and wrap; a negative integer exponent is refused."""
+def prod(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+    """Product over axes (all of them by default); of integers in 64 bits, of nothing 1."""
+def promote_types(one: Any, other: Any, /) -> np.dtype:
+    """The smallest dtype to which two dtypes convert safely, by NumPy's rule."""
+def ptp(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False) -> Tensor:
+    """Range over axes, from the smallest element to the largest."""
+def put(x: Any, indices: Any, values: Any, /, mode: builtins.str='raise') -> None:
+    """Write values, again and again, at positions in the flat array; recorded as every write is. `mode` as in `take`."""
+def put_along_axis(x: Any, indices: Any, values: Any, /, axis: builtins.int | None=-1) -> None:
+    """Write values, broadcast, at positions along an axis, one for each element of `indices`; recorded."""
+def putmask(x: Any, mask: Any, values: Any, /) -> None:
+    """Write values where a mask of x's size holds: the n-th value (counted again and again) at the n-th element."""
+def quantile(x: Any, q: Any, /, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, method: builtins.str='linear', keepdims: builtins.bool=False, *, weights: Any=None) -> Tensor:
+    """The q-th quantiles (0 to 1) over axes, by one of NumPy's methods; the axes of q come first. NaN wins."""
+def rad2deg(x: Operand, /) -> Tensor:
+    """An angle in radians, in degrees."""
+def radians(x: Operand, /) -> Tensor:
+    """An angle in degrees, in radians."""
+def ravel(x: Any, /, order: builtins.str='C') -> Tensor:
+    """All elements on one axis: a view where memory allows, otherwise a copy."""
+def ravel_multi_index(multi_index: Sequence[Any], /, dims: Any, mode: Any='raise', order: builtins.str='C') -> Tensor:
+    """The places in the flat array of elements with these coordinates, one array an axis."""
+def real(z: Any, /) -> Tensor:
+    """The real parts, as a view; of real numbers, themselves."""
 def reciprocal(x: Operand, /) -> Tensor:
-    """1 / x, in a float dtype; of integers too, whose quotient NumPy cuts to 0 instead."""
+    """1 / x; of integers without its fraction."""
 def relu(x: Operand, /) -> Tensor:
     """x where positive, otherwise 0; NaN stays NaN. Its derivative at 0 is 0."""
+def relu6(x: Operand, /) -> Tensor:
+    """x, not below 0 and not above 6, where its derivative is 0."""
+def remainder(x: Operand, y: Operand, /) -> Tensor:
+    """x - y floor(x / y), with the sign of y; of integers by 0 it is 0, with a warning."""
+def repeat(x: Any, repeats: Any, /, axis: builtins.int | None=None) -> Tensor:
+    """Each element along an axis (of the flat array by default) so many times, one number for all or one for each."""
 def reshape(x: Any, /, *shape: Any, order: builtins.str='C', copy: builtins.bool | None=None) -> Tensor:
     """The same elements in another shape; one extent may be -1. A view where NumPy gives one, otherwise a copy."""
+def resize(x: Any, new_shape: builtins.int | Sequence[builtins.int], /) -> Tensor:
+    """The elements in another shape, from the beginning again where it has more, cut off where it has less."""
+def result_type(*operands: Any) -> np.dtype:
+    """The dtype that operands promote to: arrays, dtypes, and Python numbers, which are weak."""
+def right_shift(x: Operand, y: Operand, /) -> Tensor:
+    """Bits moved down by y places, the sign kept; where y is negative or too large, 0 or -1 is left."""
+def rint(x: Operand, /) -> Tensor:
+    """The nearest integer, the even one of two; of both parts of a complex number."""
+def roll(x: Any, /, shift: Axes, axis: Axes | None=None) -> Tensor:
+    """Elements moved on by `shift` places along axes, those beyond the end to the front; flat where `axis` is None."""
+def rollaxis(x: Any, axis: builtins.int, start: builtins.int=0) -> Tensor:
+    """An axis moved back until it lies before the place `start`; a view. `moveaxis` is easier to read."""
+def rot90(x: Any, /, k: builtins.int=1, axes: Sequence[builtins.int]=...) -> Tensor:
+    """Turned by `k` quarters in the plane of two axes, from the first to the second; a view."""
+def round(x: Any, /, decimals: builtins.int=0, out: Tensor | None=None) -> Tensor:
+    """x rounded to `decimals` places, a half to the even neighbour; before the point where it is negative."""
+def row_stack(arrays: Sequence[Any], /, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
+    """Arrays joined along axis 0, those of one axis as rows."""
+def rsqrt(x: Operand, /) -> Tensor:
+    """One over the square root; inf at 0, NaN below."""
+def scatter(x: Any, index: Any, src: Any, /, axis: builtins.int=-1) -> Tensor:
+    """A copy of x with the elements of `src` (or one number) at positions along an axis; of equal ones the last counts."""
+def scatter_add(x: Any, index: Any, src: Any, /, axis: builtins.int=-1) -> Tensor:
+    """A copy of x with the elements of `src` added at positions along an axis, in order: the same bits every time."""
+def scatter_reduce(x: Any, index: Any, src: Any, /, axis: builtins.int=-1, *, reduce: builtins.str, include_self: builtins.bool=True) -> Tensor:
+    """A copy of x whose elements at positions along an axis are reduced with those of `src`, as PyTorch's."""
+def searchsorted(x1: Any, x2: Any, /, side: builtins.str='left', sorter: Any=None) -> Tensor:
+    """Where values x2 belong in a sorted 1-D x1 (int64): before equal elements, or behind them ("right")."""
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], /, default: Any=0) -> Tensor:
+    """Elements of the choice whose condition is the first that holds, otherwise the default, all broadcast."""
+def selu(x: Operand, /) -> Tensor:
+    """An elu scaled to keep mean 0 and variance 1. Source: G. Klambauer et al., arXiv:1706.02515."""
+def setdiff1d(x1: Any, x2: Any, /, assume_unique: builtins.bool=False) -> Tensor:
+    """The distinct elements of x1 that are not in x2, in order; with `assume_unique` as they stand in x1."""
+def setxor1d(x1: Any, x2: Any, /, assume_unique: builtins.bool=False) -> Tensor:
+    """The distinct elements that are in one of two arrays only, in order."""
+def shape(x: Any, /) -> builtins.tuple[builtins.int, ...]:
+    """The extents of an array, or of what becomes one."""
 def sigmoid(x: Operand, /) -> Tensor:
     """1 / (1 + exp(-x)), right down to the smallest subnormal."""
 def sign(x: Operand, /) -> Tensor:
-    """-1, 0 or 1; NaN stays NaN."""
+    """-1, 0 or 1, and z / |z| of a complex number; NaN stays NaN."""
+def signbit(x: Operand, /) -> Tensor:
+    """Is the sign bit set, as of -0.0?"""
+def silu(x: Operand, /) -> Tensor:
+    """x / (1 + exp(-x)). Source: S. Elfwing, E. Uchibe, K. Doya, arXiv:1702.03118."""
 def sin(x: Operand, /) -> Tensor:
     """Sine of x in radians, right to the last places for every finite x."""
+def sinc(x: Operand, /) -> Tensor:
+    """sin(pi x) / (pi x), 1 at 0 and exactly 0 at the other integers."""
+def sinh(x: Operand, /) -> Tensor:
+    """Hyperbolic sine."""
+def size(x: Any, /, axis: builtins.int | builtins.tuple[builtins.int, ...] | None=None) -> builtins.int:
+    """How many elements, in all or along axes."""
 def softmax(x: Any, /, axis: builtins.int=-1) -> Tensor:
     """Exponentials that sum to 1 along an axis; zeros, with gradient 0, where all of x is -inf."""
 def softplus(x: Operand, /) -> Tensor:
     """log(1 + exp(x)) without overflow."""
+def softshrink(x: Any, /, lambd: Any=0.5) -> Tensor:
+    """x moved towards 0 by lambd, at most to 0."""
+def softsign(x: Operand, /) -> Tensor:
+    """x / (1 + |x|)."""
+def sort(x: Any, /, axis: builtins.int | None=-1, kind: builtins.str | None=None, order: Any=None, *, stable: builtins.bool | None=None, descending: builtins.bool=False) -> Tensor:
+    """The elements in order along an axis, without one of the flattened array; NaN last (descending, first)."""
+def spacing(x: Operand, /) -> Tensor:
+    """The distance from x to the next number away from zero, with the sign of x; of float16 to the next larger one."""
+def split(x: Any, indices_or_sections: Sections, /, axis: builtins.int=0) -> builtins.list[Tensor]:
+    """Parts of an axis as views: so many of equal size, or cut before these indices. (PyTorch's counts are sizes.)"""
 def sqrt(x: Operand, /) -> Tensor:
     """Square root; NaN below zero."""
 def square(x: Operand, /) -> Tensor:
     """x times itself."""
+def squeeze(x: Any, /, axis: Axes | None=None) -> Tensor:
+    """Axes of size 1 removed (all of them, or those named), as a view."""
+def stack(arrays: Sequence[Any], /, axis: builtins.int=0, out: Any=None, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
+    """Arrays of one shape side by side along a new axis."""
+def std(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, ddof: builtins.float=0, keepdims: builtins.bool=False, *, where: Any=True, mean: Any=None, correction: builtins.float | None=None) -> Tensor:
+    """Standard deviation over axes, the square root of `var`; of equal elements it is 0, with gradient 0."""
 def sub(x: Operand, y: Operand, /) -> Tensor:
     """Difference, element by element."""
 def subtract(x: Operand, y: Operand, /) -> Tensor:
     """Difference, element by element."""
-def sum(x: Any, /, axis: Axis=None, dtype: Any=None, *, keepdims: builtins.bool=False, out: Tensor | None=None) -> Tensor:
+def sum(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
     """Sum over axes (all of them by default), in a fixed order: the same bits for any number of threads."""
-def take(x: Any, indices: Any, /, axis: builtins.int | None=None, *, out: Tensor | None=None, mode: builtins.str='raise') -> Tensor:
-    """Elements, or slices along an axis, at integer positions; negative ones count from the end."""
+def swapaxes(x: Any, axis1: builtins.int, axis2: builtins.int, /) -> Tensor:
+    """Two axes exchanged, as a view."""
+def swish(x: Operand, /) -> Tensor:
+    """x / (1 + exp(-x)). Source: S. Elfwing, E. Uchibe, K. Doya, arXiv:1702.03118."""
+def take(x: Any, indices: Any, /, axis: builtins.int | None=None, out: Any=None, mode: builtins.str='raise') -> Tensor:
+    """Elements, or slices along an axis, at integer positions."""
+def take_along_axis(x: Any, indices: Any, /, axis: builtins.int | None=-1) -> Tensor:
+    """Elements at positions along an axis, one for each element of `indices`; other axes broadcast."""
+def tan(x: Operand, /) -> Tensor:
+    """Tangent of x in radians, right to the last places for every finite x."""
 def tanh(x: Operand, /) -> Tensor:
     """Hyperbolic tangent."""
+def tanhshrink(x: Operand, /) -> Tensor:
+    """x - tanh(x), whose relative accuracy is kept next to 0."""
 def tensor(data: Any, *, dtype: Any=None, device: Any=None, requires_grad: builtins.bool=False, keep_grad: builtins.bool=False) -> Tensor:
     """A new tensor of numbers, nested lists, arrays or tensors, which are copied."""
+def tensordot(a: Any, b: Any, /, axes: Any=2) -> Tensor:
+    """The sum of products over pairs of axes: `axes` are the last ones of a and first ones of b, or two lists."""
+def threshold(x: Any, /, threshold: Any, value: Any) -> Tensor:
+    """x where it is above `threshold`, otherwise `value`."""
+def tile(x: Any, reps: Any, /) -> Tensor:
+    """The array laid side by side `reps` times on each axis; one number counts for the last axis."""
 def to_tensor(data: Any, *, dtype: Any=None, device: Any=None, requires_grad: builtins.bool=False, keep_grad: builtins.bool=False) -> Tensor:
     """A new tensor of numbers, nested lists, arrays or tensors, which are copied."""
+def topk(x: Any, /, k: builtins.int, axis: builtins.int=-1, largest: builtins.bool=True, sorted: builtins.bool=True) -> builtins.tuple[Tensor, Tensor]:
+    """The k largest (or smallest) elements along an axis and their places (int64), always in order."""
+def trace(x: Any, /, offset: builtins.int=0, axis1: builtins.int=0, axis2: builtins.int=1, dtype: Any=None, out: Any=None) -> Tensor:
+    """The sum of a diagonal of two axes, in the dtype of `sum`; `offset` counts to the right of the main diagonal."""
 def transpose(x: Any, /, axes: Sequence[builtins.int] | None=None) -> Tensor:
     """Axes reordered, as a view; without `axes`, reversed."""
+def trapezoid(y: Any, x: Any=None, dx: Any=1.0, axis: builtins.int=-1) -> Tensor:
+    """The area under samples y along an axis by the trapezoidal rule: at points x, or at steps of dx."""
+def tri(rows: builtins.int, cols: builtins.int | None=None, /, k: builtins.int=0, dtype: Any=None, *, device: Any=None, like: Any=None) -> Tensor:
+    """A matrix with ones on and below the k-th diagonal, and zeros above."""
+def tril(x: Any, /, k: builtins.int=0, *, out: Any=None) -> Tensor:
+    """The last two axes with zeros above the k-th diagonal."""
+def tril_indices(n: builtins.int, k: builtins.int=0, m: builtins.int | None=None, *, device: Any=None) -> Indices:
+    """Rows and columns of the lower triangle of an n by m matrix, up to the k-th diagonal."""
+def tril_indices_from(x: Any, /, k: builtins.int=0) -> Indices:
+    """`tril_indices` for the shape of a matrix."""
+def trim_zeros(x: Any, /, trim: builtins.str='fb', axis: builtins.int | None=None) -> Tensor:
+    """A view without the zeros at the front ("f") and back ("b") of an axis (of all axes by default)."""
+def triu(x: Any, /, k: builtins.int=0, *, out: Any=None) -> Tensor:
+    """The last two axes with zeros below the k-th diagonal."""
+def triu_indices(n: builtins.int, k: builtins.int=0, m: builtins.int | None=None, *, device: Any=None) -> Indices:
+    """Rows and columns of the upper triangle of an n by m matrix, from the k-th diagonal on."""
+def triu_indices_from(x: Any, /, k: builtins.int=0) -> Indices:
+    """`triu_indices` for the shape of a matrix."""
 def true_divide(x: Operand, y: Operand, /) -> Tensor:
     """Quotient, element by element, in a float dtype."""
-def where(x: Operand, y: Operand, z: Operand, /) -> Tensor:
-    """x where the condition holds (is not 0), otherwise y. What is not chosen has gradient 0, also where it is NaN."""
-def zeros(*sizes: Any, shape: Any=None, dtype: Any=None, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+def trunc(x: Operand, /) -> Tensor:
+    """x without its fraction: the nearest integer towards zero."""
+def unbind(x: Any, /, axis: builtins.int=0) -> builtins.tuple[Tensor, ...]:
+    """The slices along an axis, which vanishes; views, but of one axis its elements as values."""
+def union1d(x1: Any, x2: Any, /) -> Tensor:
+    """The distinct elements of two arrays together, in order."""
+def unique(x: Any, /, return_index: builtins.bool=False, return_inverse: builtins.bool=False, return_counts: builtins.bool=False, axis: builtins.int | None=None, *, equal_nan: builtins.bool=True, sorted: builtins.bool=True) -> Any:
+    """The distinct elements in order, or along an axis the distinct slices; more results as asked for, all int64."""
+def unique_all(x: Any, /) -> UniqueAllResult:
+    """The distinct elements in order, where each is first, which each element is, and how often each occurs."""
+def unique_counts(x: Any, /) -> UniqueCountsResult:
+    """The distinct elements in order, and how often each occurs; every NaN is an element of its own."""
+def unique_inverse(x: Any, /) -> UniqueInverseResult:
+    """The distinct elements in order, and which of them each element is; every NaN is an element of its own."""
+def unique_values(x: Any, /) -> Tensor:
+    """The distinct elements in order; every NaN is an element of its own."""
+def unravel_index(indices: Any, /, shape: Any, order: builtins.str='C') -> builtins.tuple[Tensor, ...]:
+    """The coordinates of places in the flat array of a shape, int64, a tensor an axis."""
+def unsqueeze(x: Any, /, axis: Axes) -> Tensor:
+    """PyTorch's word for `expand_dims`."""
+def unstack(x: Any, /, axis: builtins.int=0) -> builtins.tuple[Tensor, ...]:
+    """The slices along an axis, which vanishes; views, but of one axis its elements as values."""
+def vander(x: Any, /, N: builtins.int | None=None, increasing: builtins.bool=False) -> Tensor:
+    """The Vandermonde matrix: powers of each element in a row, N of them, falling unless `increasing`; differentiable."""
+def var(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, ddof: builtins.float=0, keepdims: builtins.bool=False, *, where: Any=True, mean: Any=None, correction: builtins.float | None=None) -> Tensor:
+    """Variance over axes: the mean of squared deviations from the mean, with n - ddof in place of n."""
+def vdot(a: Any, b: Any, /) -> Tensor:
+    """The sum of conj(a) times b, both flat."""
+def vecdot(a: Any, b: Any, /, out: Any=None, *, axis: builtins.int=-1, dtype: Any=None) -> Tensor:
+    """The sum of conj(a) times b over one axis of both; the others broadcast."""
+def vecmat(a: Any, b: Any, /, out: Any=None, *, dtype: Any=None) -> Tensor:
+    """Conjugated vectors (..., n) times matrices (..., n, k); what stands before broadcasts."""
+def vsplit(x: Any, indices_or_sections: Sections, /) -> builtins.list[Tensor]:
+    """`split` along axis 0 of two axes or more."""
+def vstack(arrays: Sequence[Any], /, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
+    """Arrays joined along axis 0, those of one axis as rows."""
+def where(condition: Any, /, *choices: Any) -> Any:
+    """x where the condition holds (is not 0), otherwise y; `where(condition)` alone is `nonzero(condition)`."""
+def xlog1py(x: Operand, y: Operand, /) -> Tensor:
+    """x log(1 + y), 0 where x is 0."""
+def xlogy(x: Operand, y: Operand, /) -> Tensor:
+    """x log(y), 0 where x is 0."""
+def zeros(*sizes: Any, shape: Any=None, dtype: Any=None, order: builtins.str='C', device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """Zeros: `zeros((2, 3))`, `zeros(2, 3)` or `zeros((2, 3), dtype)`."""
-def zeros_like(a: Any, /, dtype: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
-    """Zeros in the shape, dtype and device of another."""
+def zeros_like(a: Any, /, dtype: Any=None, order: builtins.str='K', subok: builtins.bool=True, shape: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+    """Zeros in the shape, dtype, order and device of another."""

@@ -120,7 +120,8 @@ def can_cast(given: np.dtype, wanted: np.dtype, casting: Any) -> bool:
     """NumPy's rule of conversions, but that nothing loses an imaginary part; 16-bit floats convert as others do."""
     if given.kind == "c" != wanted.kind:
         return False
-    return np.can_cast(given, wanted, casting) or (casting in ("same_kind", "unsafe") and is_float(given) and is_float(wanted))
+    is_between_floats = is_float(given) and is_float(wanted)
+    return np.can_cast(given, wanted, casting) or (casting in ("same_kind", "unsafe") and is_between_floats)
 
 
 def real_float(op: str, dtype: np.dtype) -> np.dtype:

@@ -10,8 +10,8 @@ from . import copying, elementwise
 
 # Some entries have the name of their module, so they must be bound after it: not lazily. No kernel is compiled here.
 from .conv import conv, conv_input_grad, conv_weight_grad  # noqa: F401
-from .gemm import matmul  # noqa: F401
 from .counting import bin_places, bincount, histogram, span  # noqa: F401
+from .gemm import matmul  # noqa: F401
 from .index import (  # noqa: F401
     concatenate,
     gather,

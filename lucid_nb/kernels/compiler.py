@@ -57,8 +57,8 @@ def target_machine():
 def module_object(module, symbol, optimise=True, interleaves=True, check=None):
     """The object file of LLVM IR (text or a parsed module), in which only `symbol` is visible from outside.
 
-    `check(module)` may refuse what was made of it. `interleaves`: whether vectorised loops may run several vectors at once, which sums need, and which leaves more
-    elements at the end of a row to be done one by one.
+    `check(module)` may refuse what was made of it. `interleaves`: whether vectorised loops may run several vectors at
+    once, which sums need, and which leaves more elements at the end of a row to be done one by one.
     """
     import llvmlite.binding as llvm
     machine = target_machine()
@@ -140,7 +140,7 @@ def _operand(builder, table, number, kind, wanted):
 
 def _c_function(function, arguments, exported, unpack, symbol, returned=None, interleaves=True):
     """Numba's own cfunc would wrap a kernel in code that reports exceptions: it needs the GIL and a dozen Python
-    symbols. A kernel cannot raise (which is checked), so this wrapper converts the arguments, calls, and drops the status."""
+    symbols. A kernel cannot raise, which is checked; this wrapper converts the arguments, calls, drops the status."""
     from numba.core.compiler_lock import global_compiler_lock
     contexts = _contexts()          # before the lock of the compiler, which their making takes in its turn
     with global_compiler_lock:

@@ -103,8 +103,8 @@ def _set_imag(self: Tensor, value: Any) -> None:
     imag(self)[...] = value
 
 
-Tensor.real = property(real, _set_real, None, real.__doc__)  # type: ignore[attr-defined]
-Tensor.imag = property(imag, _set_imag, None, imag.__doc__)  # type: ignore[attr-defined]
+Tensor.real = property(real, _set_real, None, real.__doc__)  # type: ignore[assignment, method-assign]
+Tensor.imag = property(imag, _set_imag, None, imag.__doc__)  # type: ignore[assignment, method-assign]
 
 
 # ---------------------------------------------------------------------------------------------- questions

@@ -15,7 +15,7 @@ from .movement import as_tensor, astype, broadcast_to, concat, reshape
 from .places import pair
 from .reduction import sum as total
 
-Axes = int | Sequence[int] | None
+SomeAxes = int | Sequence[int] | None
 
 
 def part(x: Tensor, axis: int, start: int | None, stop: int | None) -> Tensor:
@@ -160,7 +160,7 @@ def _derivative(x: Tensor, axis: int, gaps: Any, edge_order: int) -> Tensor:
 
 
 @public(method=False)
-def gradient(x: Any, /, *spacing: Any, axis: Axes = None, edge_order: int = 1) -> Any:
+def gradient(x: Any, /, *spacing: Any, axis: SomeAxes = None, edge_order: int = 1) -> Any:
     """Derivatives of samples along each axis, central inside and one-sided at the ends; a tuple for several axes.
 
     `spacing`: the step, one for each axis, or the coordinates along each. `edge_order`: 1 or 2, the order of the ends.

@@ -97,7 +97,7 @@ def _set_flat(self: Tensor, value: Any) -> None:
     Flat(self)[...] = value
 
 
-Tensor.flat = property(flat, _set_flat, doc=flat.__doc__)  # type: ignore[attr-defined]
+Tensor.flat = property(flat, _set_flat, doc=flat.__doc__)  # type: ignore[assignment, method-assign]
 
 
 # ------------------------------------------------------------------------------------------- whole tensors
@@ -117,7 +117,7 @@ def fill(self: Tensor, value: Any) -> None:
     self.write(reshape(found, ()), "fill")
 
 
-Tensor.fill = fill  # type: ignore[attr-defined]
+Tensor.fill = fill  # type: ignore[method-assign]
 
 
 @public(method=False)

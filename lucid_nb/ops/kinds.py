@@ -203,4 +203,4 @@ def flags(self: Tensor) -> Any:
         np.empty(1, self.dtype), self.shape, self.strides).flags
 
 
-Tensor.flags = property(flags, doc=flags.__doc__)  # type: ignore[attr-defined]
+Tensor.flags = property(flags, doc=flags.__doc__)  # type: ignore[assignment, method-assign]

@@ -65,7 +65,12 @@ def _check(a: Shape, b: Shape) -> None:
         raise ShapeError(f"matmul: inner sizes differ, {a[-1]} and {inner} (shapes {a} and {b}). Transpose one.")
 
 
-Tensor.__matmul__ = matmul  # type: ignore[method-assign]
+def _operator(self: Tensor, other: Any) -> Tensor:
+    """The matrix product of the operator @."""
+    return matmul(self, other)
+
+
+Tensor.__matmul__ = _operator  # type: ignore[method-assign]
 Tensor.__rmatmul__ = lambda self, other: matmul(other, self)  # type: ignore[method-assign]
 Tensor.__imatmul__ = lambda self, other: self.update(matmul(self, other), "matmul")  # type: ignore[method-assign]
 

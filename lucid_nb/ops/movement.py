@@ -264,4 +264,4 @@ def to_device(self: Tensor, device: str, /, *, stream: Any = None) -> Tensor:
     return to(self, backend.resolve(device))
 
 
-Tensor.to, Tensor.to_device = to, to_device  # type: ignore[method-assign, attr-defined]
+Tensor.to, Tensor.to_device = to, to_device  # type: ignore[method-assign]

@@ -105,17 +105,17 @@ def hardtanh(x: Any, /, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:
     return held(x, min_val, max_val)
 
 
-@unary(kind="float", oracle="numpy.clip(x + 3, 0, 6) / 6", samples=((-2.9, 2.9),))
+@unary(kind="float", oracle="numpy.clip(x + 3, 0, 6) / 6", samples=((-2.9, 2.9),), ulp=2)
 def hardsigmoid(m: Vocabulary, x: Expr) -> Expr:
     """(x + 3) / 6, not below 0 and not above 1."""
-    return m.where(x <= -3, 0, m.where(x >= 3, 1, (x + 3) / 6))
+    return m.where(x <= -3, 0, m.where(x >= 3, 1, (x + 3) * (1 / 6)))
 
 
-@unary(kind="float", samples=((-2.9, 2.9),),
+@unary(kind="float", samples=((-2.9, 2.9),), ulp=2,
        oracle="numpy.where(x <= -3, 0, numpy.where(x >= 3, x, x * (x + 3) / 6))")
 def hardswish(m: Vocabulary, x: Expr) -> Expr:
     """x (x + 3) / 6 from -3 to 3, 0 below and x above. Source: A. Howard et al., MobileNetV3, arXiv:1905.02244."""
-    return m.where(x <= -3, 0, m.where(x >= 3, x, x * (x + 3) / 6))
+    return m.where(x <= -3, 0, m.where(x >= 3, x, x * ((x + 3) * (1 / 6))))
 
 
 @binary(kind="float", oracle="numpy.where((-y <= x) & (x <= y), 0, x)", samples=((-3, 3), (0.2, 1)), published=False,

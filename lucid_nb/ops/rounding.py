@@ -91,7 +91,7 @@ def _round(self: Tensor, digits: int | None = None) -> Tensor:
     return round(self, digits or 0)
 
 
-Tensor.__round__ = _round  # type: ignore[attr-defined]
+Tensor.__round__ = _round  # type: ignore[method-assign]
 
 
 # ------------------------------------------------------------------------------------------------ division

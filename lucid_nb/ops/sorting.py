@@ -127,7 +127,7 @@ def partition_in_place(self: Tensor, kth: Kth, axis: int = -1, kind: str = "intr
     self.write(partition(self, kth, axis, kind, order), "partition")
 
 
-Tensor.sort, Tensor.partition = sort_in_place, partition_in_place  # type: ignore[attr-defined]
+Tensor.sort, Tensor.partition = sort_in_place, partition_in_place  # type: ignore[method-assign]
 
 
 @public()

@@ -117,4 +117,4 @@ def _check_sizes(x: Tensor, own: np.dtype, wanted: np.dtype) -> None:
         raise DTypeError(f"view: broadcast memory cannot be read as {wanted}. Use .copy().view.")
 
 
-Tensor.view = view  # type: ignore[attr-defined]
+Tensor.view = view  # type: ignore[method-assign]

@@ -114,7 +114,8 @@ def moment_columns(start, stop, x, means, rows, cols, outer_step, row_step, pane
         for row in range(0, rows, ROW_BLOCK):
             count = min(ROW_BLOCK, rows - row)
             column_deviations(shift(corner, row * row_step), count, row_step, middle, off, square, width)
-            share, inverse, before = np.float64(count) / np.float64(row + count), 1.0 / np.float64(count), np.float64(row)
+            share, inverse = np.float64(count) / np.float64(row + count), 1.0 / np.float64(count)
+            before = np.float64(row)
             for j in range(width):
                 change = np.float64(off[j]) * inverse
                 part = np.float64(square[j]) - np.float64(off[j]) * change

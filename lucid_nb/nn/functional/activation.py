@@ -106,8 +106,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
     if slope.size != 1 and slope.shape != (channels,):
         raise ShapeError(f"prelu: a weight of shape {slope.shape} for {channels} channels. Give one weight, or one for "
                          "each channel.")
-    along = (1, slope.size) + (1,) * (x.ndim - 2) if x.ndim > 1 else (1,) * x.ndim
-    return rectifier.bent(x, slope.reshape(along))
+    return rectifier.bent(x, slope.reshape(() if slope.size == 1 else (channels, *(1,) * (x.ndim - 2))))
 
 
 def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
