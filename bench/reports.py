@@ -48,10 +48,10 @@ def median(function: Callable[[], float], turns: int = 9) -> float:
 
 
 def process_seconds(text: str, cache: str) -> float:
-    """Wall time that a program in a fresh process says it took."""
+    """Wall time that a program in a fresh process says it took; Python may keep bytecode, as installed packages do."""
     wrapped = f"import time\nstart = time.perf_counter()\n{text}\nprint(time.perf_counter() - start)"
     done = subprocess.run([sys.executable, "-c", wrapped], capture_output=True, text=True, check=True, cwd=ROOT,
-                          env=os.environ | {"LUCID_NB_CACHE_DIR": cache})
+                          env=os.environ | {"LUCID_NB_CACHE_DIR": cache, "PYTHONDONTWRITEBYTECODE": ""})
     return float(done.stdout.split()[-1])
 
 
