@@ -39,6 +39,7 @@ from numpy import datetime64 as datetime64
 from numpy import double as double
 from numpy import dtype as dtype
 from numpy import e as e
+from numpy import errstate as errstate
 from numpy import euler_gamma as euler_gamma
 from numpy import flexible as flexible
 from numpy import float16 as float16
@@ -46,6 +47,7 @@ from numpy import float32 as float32
 from numpy import float64 as float64
 from numpy import floating as floating
 from numpy import generic as generic
+from numpy import geterr as geterr
 from numpy import half as half
 from numpy import index_exp as index_exp
 from numpy import inexact as inexact
@@ -67,6 +69,7 @@ from numpy import number as number
 from numpy import object_ as object_
 from numpy import pi as pi
 from numpy import s_ as s_
+from numpy import seterr as seterr
 from numpy import short as short
 from numpy import signedinteger as signedinteger
 from numpy import single as single

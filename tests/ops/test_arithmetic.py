@@ -194,3 +194,11 @@ def test_positive_copies():
     assert (+x).tolist() == [1, -2] and not np.shares_memory((+x).numpy(), x.numpy())
     with pytest.raises(errors.DTypeError, match="positive: has no meaning for bool"):
         +lnb.tensor([True])
+
+
+def test_errstate_is_numpys():
+    with lnb.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero encountered in log"):
+        lnb.log(lnb.zeros(3))
+    with lnb.errstate(all="ignore"):
+        assert lnb.geterr()["over"] == "ignore"
+        assert lnb.exp(lnb.full(3, 1e4)).tolist() == [float("inf")] * 3
