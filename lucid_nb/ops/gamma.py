@@ -128,10 +128,12 @@ TINY = 1e-20       # gamma(b) is 1 / b below, in every place
 
 
 def _far_betaln(m: Vocabulary, a: Expr, b: Expr) -> Expr:
-    """lgamma(b) + lgamma(a) - lgamma(a + b) for a >= b, by Stirling's series for the two large ones."""
-    w, v = 1 / m.maximum(a, 3), 1 / m.maximum(a + b, 3)
+    """The logarithm of _far_beta, where no large terms cancel."""
+    u, v, w = 1 / m.maximum(b, 3), 1 / m.maximum(a + b, 3), 1 / m.maximum(a, 3)
+    stirling = 0.5 * math.log(2 * math.pi) - 0.5 * m.log(b) + u * polynomial(u, LOG_STIRLING)
+    scaled = m.where(b < 3, m.lgamma(m.minimum(b, 3)) - b * (m.log(b) - 1), stirling)
     rest = w * polynomial(w, LOG_STIRLING) - v * polynomial(v, LOG_STIRLING)
-    return (m.lgamma(b) - b * (m.log(a + b) - 1)) - ((a - 0.5) * m.log1p(b / a) - rest)
+    return (scaled + b * m.log(b / (a + b))) - ((a - 0.5) * m.log1p(b / a) - rest)
 
 
 def _near_beta(m: Vocabulary, a: Expr, b: Expr) -> Expr:
@@ -160,8 +162,9 @@ def _beta(m: Vocabulary, x: Expr, y: Expr) -> Expr:
 
 def _betaln(m: Vocabulary, x: Expr, y: Expr) -> Expr:
     a, b = m.maximum(x, y), m.minimum(x, y)
-    near = m.where(b < TINY, m.log1p(b / a) - m.log(b), m.log(_near_beta(m, a, b)))
-    inside = m.where(a + b < BETA_FAR, near, m.where(a == INFINITY, -INFINITY, _far_betaln(m, a, b)))
+    far = m.where(a == INFINITY, -INFINITY, _far_betaln(m, a, b))
+    inside = m.where(a + b < BETA_FAR, m.log(_near_beta(m, a, b)), far)
+    inside = m.where(b < m.where(a == INFINITY, 0, TINY), m.log1p(b / a) - m.log(b), inside)
     return m.where(b > 0, inside, m.where(b == 0, INFINITY, NAN))
 
 

@@ -1,4 +1,7 @@
-"""Activations made of pieces: what is not smooth. Values and slopes at the joints are PyTorch's."""
+"""Activations made of pieces: what is not smooth. Values and slopes at the joints are PyTorch's.
+
+The oracles stand in parentheses: these are no functions of NumPy, whose warnings a kernel would have to look for.
+"""
 
 from typing import Any
 
@@ -15,13 +18,13 @@ def relu(m: Vocabulary, x: Expr) -> Expr:
     return m.where(x <= 0, 0, x)
 
 
-@unary(bools=False, oracle="numpy.minimum(numpy.maximum(x, 0), 6)", samples=((0.2, 5),))
+@unary(bools=False, oracle="(numpy.minimum(numpy.maximum(x, 0), 6))", samples=((0.2, 5),))
 def relu6(m: Vocabulary, x: Expr) -> Expr:
     """x, not below 0 and not above 6, where its derivative is 0."""
     return m.where(x <= 0, 0, m.where(x >= 6, 6, x))
 
 
-@binary(kind="float", oracle="numpy.where(x > 0, x, y * x)", samples=((-3, 3), (0.1, 0.4)), published=False,
+@binary(kind="float", oracle="(numpy.where(x > 0, x, y * x))", samples=((-3, 3), (0.1, 0.4)), published=False,
         name="leaky_relu")
 def bent(m: Vocabulary, x: Expr, slope: Expr) -> Expr:
     """x where positive, otherwise slope x."""
@@ -39,7 +42,7 @@ def leaky_relu(x: Any, /, negative_slope: Any = 0.01) -> Tensor:
     return bent(x, negative_slope)
 
 
-@binary(kind="float", oracle="numpy.where(x > 0, x, y * numpy.expm1(x))", samples=((-3, 3), (0.5, 2)), ulp=3,
+@binary(kind="float", oracle="(numpy.where(x > 0, x, y * numpy.expm1(x)))", samples=((-3, 3), (0.5, 2)), ulp=3,
         published=False, name="elu")
 def bent_exponential(m: Vocabulary, x: Expr, alpha: Expr) -> Expr:
     """x where positive, otherwise alpha (exp(x) - 1)."""
@@ -80,14 +83,14 @@ def celu(x: Any, /, alpha: Any = 1.0) -> Tensor:
     return smoothly_bent(x, alpha)
 
 
-@unary(kind="float", oracle=f"numpy.where(x > 0, {SELU_SCALE} * x, {SELU_SCALE} * {SELU_ALPHA} * numpy.expm1(x))",
+@unary(kind="float", oracle=f"(numpy.where(x > 0, {SELU_SCALE} * x, {SELU_SCALE} * {SELU_ALPHA} * numpy.expm1(x)))",
        samples=((-3, 3),), ulp=3)
 def selu(m: Vocabulary, x: Expr) -> Expr:
     """An elu scaled to keep mean 0 and variance 1. Source: G. Klambauer et al., arXiv:1706.02515."""
     return m.where(x > 0, SELU_SCALE * x, SELU_SCALE * SELU_ALPHA * m.expm1(x))
 
 
-@ternary(bools=False, oracle="numpy.where(x >= z, z, numpy.where(x <= y, y, x))",
+@ternary(bools=False, oracle="(numpy.where(x >= z, z, numpy.where(x <= y, y, x)))",
          samples=((-3, 3), (-2, -1), (1, 2)), published=False, name="hardtanh")
 def held(m: Vocabulary, x: Expr, low: Expr, high: Expr) -> Expr:
     """x between two bounds, where its derivative is 0."""
@@ -105,20 +108,20 @@ def hardtanh(x: Any, /, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:
     return held(x, min_val, max_val)
 
 
-@unary(kind="float", oracle="numpy.clip(x + 3, 0, 6) / 6", samples=((-2.9, 2.9),), ulp=2)
+@unary(kind="float", oracle="(numpy.clip(x + 3, 0, 6) / 6)", samples=((-2.9, 2.9),), ulp=2)
 def hardsigmoid(m: Vocabulary, x: Expr) -> Expr:
     """(x + 3) / 6, not below 0 and not above 1."""
     return m.where(x <= -3, 0, m.where(x >= 3, 1, (x + 3) * (1 / 6)))
 
 
 @unary(kind="float", samples=((-2.9, 2.9),), ulp=2,
-       oracle="numpy.where(x <= -3, 0, numpy.where(x >= 3, x, x * (x + 3) / 6))")
+       oracle="(numpy.where(x <= -3, 0, numpy.where(x >= 3, x, x * (x + 3) / 6)))")
 def hardswish(m: Vocabulary, x: Expr) -> Expr:
     """x (x + 3) / 6 from -3 to 3, 0 below and x above. Source: A. Howard et al., MobileNetV3, arXiv:1905.02244."""
     return m.where(x <= -3, 0, m.where(x >= 3, x, x * ((x + 3) * (1 / 6))))
 
 
-@binary(kind="float", oracle="numpy.where((-y <= x) & (x <= y), 0, x)", samples=((-3, 3), (0.2, 1)), published=False,
+@binary(kind="float", oracle="(numpy.where((-y <= x) & (x <= y), 0, x))", samples=((-3, 3), (0.2, 1)), published=False,
         name="hardshrink")
 def shrunk_hard(m: Vocabulary, x: Expr, bound: Expr) -> Expr:
     """x, but 0 where |x| is at most a bound."""
@@ -136,7 +139,7 @@ def hardshrink(x: Any, /, lambd: Any = 0.5) -> Tensor:
     return shrunk_hard(x, lambd)
 
 
-@binary(kind="float", oracle="numpy.where(x > y, x - y, numpy.where(x >= -y, 0, x + y))", samples=((-3, 3), (0.2, 1)),
+@binary(kind="float", oracle="(numpy.where(x > y, x - y, numpy.where(x >= -y, 0, x + y)))", samples=((-3, 3), (0.2, 1)),
         published=False, name="softshrink")
 def shrunk(m: Vocabulary, x: Expr, bound: Expr) -> Expr:
     """x moved towards 0 by a bound, at most to 0."""
@@ -154,7 +157,7 @@ def softshrink(x: Any, /, lambd: Any = 0.5) -> Tensor:
     return shrunk(x, lambd)
 
 
-@ternary(bools=False, oracle="numpy.where(x <= y, z, x)", samples=((-3, 3), (-1, 1), (-9, 9)), published=False,
+@ternary(bools=False, oracle="(numpy.where(x <= y, z, x))", samples=((-3, 3), (-1, 1), (-9, 9)), published=False,
          name="threshold")
 def replaced(m: Vocabulary, x: Expr, bound: Expr, value: Expr) -> Expr:
     """x where above a bound, otherwise a value."""

@@ -52,7 +52,7 @@ EXACT = dict(erf=mpmath.erf, erfc=mpmath.erfc, ndtr=mpmath.ncdf, expit=lambda x:
              log_expit=lambda x: -mpmath.log1p(mpmath.exp(-x)), gammaln=lambda x: mpmath.re(mpmath.loggamma(x)),
              digamma=mpmath.psi0 if hasattr(mpmath, "psi0") else lambda x: mpmath.psi(0, x), gamma=mpmath.gamma,
              cbrt=lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)), trigamma=lambda x: mpmath.psi(1, x),
-             tetragamma=lambda x: mpmath.psi(2, x),
+             tetragamma=lambda x: mpmath.psi(2, x) if mpmath.isfinite(x) else mpmath.nan,
              i0=lambda x: mpmath.besseli(0, x), i0e=lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)),
              i1=lambda x: mpmath.besseli(1, x), i1e=lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)),
              sinc=lambda x: mpmath.sincpi(x) if mpmath.isfinite(x) else mpmath.nan,
