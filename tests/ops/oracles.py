@@ -50,7 +50,8 @@ def from_zero(function):
 # SciPy's functions that mpmath has too (SciPy's own errors of a few units would hide ours), and others for mpmath only.
 EXACT = dict(erf=mpmath.erf, erfc=mpmath.erfc, ndtr=mpmath.ncdf, expit=lambda x: 1 / (1 + mpmath.exp(-x)),
              log_expit=lambda x: -mpmath.log1p(mpmath.exp(-x)), gammaln=lambda x: mpmath.re(mpmath.loggamma(x)),
-             digamma=mpmath.psi0 if hasattr(mpmath, "psi0") else lambda x: mpmath.psi(0, x), gamma=mpmath.gamma,
+             digamma=mpmath.psi0 if hasattr(mpmath, "psi0") else lambda x: mpmath.psi(0, x),
+             gamma=lambda x: mpmath.inf if x > 1000 else mpmath.gamma(x),
              cbrt=lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)), trigamma=lambda x: mpmath.psi(1, x),
              tetragamma=lambda x: mpmath.psi(2, x) if mpmath.isfinite(x) else mpmath.nan,
              i0=lambda x: mpmath.besseli(0, x), i0e=lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)),
