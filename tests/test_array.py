@@ -232,9 +232,9 @@ def test_array_protocol_refuses_what_numpy_would_lose(device: str) -> None:
 @devices
 def test_grad_is_assigned_like_the_tensor(device: str) -> None:
     w = make([1, 2], device, requires_grad=True)
-    with pytest.raises(ShapeError, match=r"grad: got \(3,\) for a tensor of shape \(2,\)"):
+    with pytest.raises(ShapeError, match=r"^grad: got shape \(3,\), .* for shape \(2,\), "):
         w.grad = make([1, 2, 3], device)
-    with pytest.raises(ShapeError, match="grad: got list"):
+    with pytest.raises(ShapeError, match="grad: got a list"):
         w.grad = [1, 2]
     w.grad = make([3, 4], device)
     w.sum().backward()

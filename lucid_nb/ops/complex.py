@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import dtypes
 from ..apply import apply
 from ..array import Tensor
 from ..errors import DTypeError
@@ -12,7 +13,7 @@ from ..expr import Expr, Vocabulary
 from ..op import Primitive
 from ..register import public, unary
 from ..storage import Reinterpret, Slice
-from .movement import as_tensor
+from .movement import as_tensor, astype
 from .trigonometric import arctan2
 
 
@@ -71,7 +72,7 @@ def imag(z: Any, /) -> Tensor:
     return _part(z, 1) if z.dtype.kind == "c" else apply(_zeros, (z,))
 
 
-@unary(kind="float", published=False, oracle="numpy.angle")
+@unary(kind="float", published=False, oracle="numpy.angle(x)", bools=False)
 def angle_of_real(m: Vocabulary, x: Expr) -> Expr:
     """Half a turn where the sign bit is set, otherwise 0; NaN stays NaN."""
     return m.where(x != x, x, m.where(m.copysign(1, x) < 0, math.pi, 0))
@@ -86,6 +87,7 @@ def angle(z: Any, /, deg: bool = False) -> Tensor:
     tensor([ 90., 180.])
     """
     z = as_tensor("angle", z)
+    z = astype(z, dtypes.FLOAT64) if z.dtype.kind == "b" else z
     turned = arctan2(imag(z), real(z)) if z.dtype.kind == "c" else angle_of_real(z)
     return turned * (180 / math.pi) if deg else turned
 
