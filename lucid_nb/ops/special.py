@@ -78,7 +78,7 @@ def _erfcx(m: Vocabulary, x: Expr) -> Expr:
 def erfcx_(g: Expr, y: Expr, x: Expr) -> Single:
     """d = 2 x y - 2 / sqrt(pi); its difference loses its digits far to the right, where a series takes its place."""
     square = 1 / (x * x)
-    series = -square * polynomial(square, (29.53125, -6.5625, 1.875, -0.75 * 2, 1.0))
+    series = -square * polynomial(square, (59.0625, -13.125, 3.75, -1.5, 1.0))
     return (product(g, words.where(x > 30, series / ROOT_PI, 2 * x * y - 2 / ROOT_PI)),)
 
 
