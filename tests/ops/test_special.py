@@ -27,6 +27,19 @@ def wide(digits, function):
     return evaluated
 
 
+def scaled_tail(x):
+    """exp(x**2) erfc(x); far out, where mpmath's integers may overflow, by its asymptotic series."""
+    return (1 - 1 / (2 * x * x)) / (x * mp.sqrt(mp.pi)) if x > 1e10 else mp.exp(x * x) * mp.erfc(x)
+
+
+def quantile(z):
+    """The y of erfc(y) = z, by Newton's method, which makes 16 digits 64."""
+    y = mp.mpf(scipy.special.erfcinv(float(z)))
+    for _ in range(2):
+        y += (mp.erfc(y) - z) * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+    return y
+
+
 def over(low, high, count=COUNT):
     """Numbers of one sign over many exponents."""
     return np.exp(np.random.default_rng(3).uniform(np.log(low), np.log(high), count))
@@ -62,14 +75,12 @@ def bessel_axis(dtype):
 # Function, exact function, domain, units in the last place, and units of 1 next to a zero.
 CASES = {
     "erfc": (special.erfc, mp.erfc, lambda d: np.r_[even(-6, 9), over(TINY[d], 1)], 2, 0),
-    "erfcx": (special.erfcx, lambda x: mp.exp(x * x) * mp.erfc(x),
-              lambda d: np.r_[even(-9, 20), over(TINY[d], HUGE[d])], 4, 0),
+    "erfcx": (special.erfcx, scaled_tail, lambda d: np.r_[even(-9, 20), over(TINY[d], HUGE[d])], 4, 0),
     "erfinv": (special.erfinv, wide(60, mp.erfinv),
                lambda d: np.r_[even(-1, 1), 1 - over(1e-7 if d == "float32" else 1e-16, 1), over(TINY[d], 1)], 4, 0),
-    "erfcinv": (special.erfcinv, wide(380, lambda z: mp.erfinv(1 - z)),
-                lambda d: np.r_[even(0, 2), over(TINY[d], 1)], 4, 0),
+    "erfcinv": (special.erfcinv, quantile, lambda d: np.r_[even(0, 2), over(TINY[d], 1)], 4, 0),
     "ndtr": (special.ndtr, mp.ncdf, lambda d: np.r_[even(-14, 5), over(TINY[d], 1)], 2, 0),
-    "ndtri": (special.ndtri, wide(380, lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1)), probabilities, 4, 0),
+    "ndtri": (special.ndtri, lambda p: -mp.sqrt(2) * quantile(2 * p), probabilities, 4, 0),
     "log_ndtr": (special.log_ndtr, lambda x: mp.log1p(-mp.ncdf(-x)) if x > 0 else mp.log(mp.ncdf(x)),
                  lambda d: np.r_[even(-40, 10), even(-2, 2), -over(1, 1e15)], 4, 0),
     "logit": (special.logit, wide(60, lambda p: mp.log(p / (1 - p))), probabilities, 4, 0),
@@ -216,7 +227,7 @@ def test_derivative_of_scaled_tail_keeps_its_digits():
     x = lnb.tensor([31.0, 1e3, 1e6], requires_grad=True)
     special.erfcx(x).sum().backward()
     exact = [float(2 * mp.mpf(v) * mp.exp(mp.mpf(v) ** 2) * mp.erfc(v) - 2 / mp.sqrt(mp.pi)) for v in (31, 1000)]
-    assert np.allclose(x.grad.to_host()[:2], exact, rtol=1e-10)
+    assert np.allclose(x.grad.to_host()[:2], exact, rtol=1e-12, atol=0)
     assert x.grad.to_host()[2] == pytest.approx(-1e-12 / np.sqrt(np.pi), rel=1e-10)
 
 
@@ -226,7 +237,8 @@ def test_xlogy_has_gradients_where_it_is_zero():
     assert np.allclose(x.grad.to_host(), [0, np.log(3), np.log(0.5)]) and np.allclose(y.grad.to_host(), [0, 0, 4])
 
 
-@pytest.mark.parametrize("name", ["gamma", "lgamma", "digamma", "erfinv", "ndtri", "erfcx", "i0", "sinc", "logit"])
+@pytest.mark.parametrize("name", ["gamma", "erfinv", "erfcx", *(pytest.param(n, marks=pytest.mark.sweep) for n in (
+    "lgamma", "digamma", "ndtri", "i0", "sinc", "logit"))])
 def test_derivatives_on_devices_follow_the_cpu(name, device):
     points = np.array([0.1, 0.35, 0.6, 0.9])
     check_against_cpu(getattr(special, name), points, device=device, rtol=4e-5)
