@@ -5,6 +5,7 @@ that everything but the exported symbol is internal: objects made by different p
 functions anew, then share one engine without a clash of names, and the machine code is made once, not twice.
 """
 import re
+from contextlib import contextmanager
 from functools import cache, partial
 
 from .. import config
@@ -144,7 +145,8 @@ def _c_function(function, arguments, exported, unpack, symbol, returned=None, in
     from numba.core.compiler_lock import global_compiler_lock
     contexts = _contexts()          # before the lock of the compiler, which their making takes in its turn
     with global_compiler_lock:
-        result = _translated(function, arguments, returned or numba_type("void"), *contexts)
+        with _helpers_as_ir():
+            result = _translated(function, arguments, returned or numba_type("void"), *contexts)
         library = result.library
         library.add_ir_module(_wrapper(result, exported, unpack, symbol, returned))
         # Not Numba's library.finalize: it would hand the module to Numba's engine, which emits it a second time.
@@ -161,6 +163,32 @@ def _check_cannot_raise(name, module):
     """Refuse a kernel that can end early with an exception: nobody would see it, and results would stay unwritten."""
     if RAISES.search(str(module.get_function(name))):
         raise RuntimeError(f"compiler: {name} can raise. Divide complex numbers by divide_complex128, check no sizes.")
+
+
+@contextmanager
+def _helpers_as_ir():
+    """While it lasts, Numba makes no machine code of the functions that a kernel calls, and does not optimise each by
+    itself: only what they become within the kernel counts, and half of a cold start went into the rest.
+
+    Numba's lock must be held. A helper that was compiled here can be called from kernels only.
+    """
+    from numba.core import codegen, cpu, lowering
+    replaced = ((cpu.CPUContext, "get_executable", lambda context, library, *rest: [].index),   # a key of its own
+                (codegen.CPUCodeLibrary, "_optimize_final_module", _nothing),
+                (lowering.Lower, "create_cpython_wrapper", _nothing),
+                (lowering.Lower, "create_cfunc_wrapper", _nothing))
+    kept = [getattr(owner, name) for owner, name, _ in replaced]
+    try:
+        for owner, name, value in replaced:
+            setattr(owner, name, value)
+        yield
+    finally:
+        for (owner, name, _), value in zip(replaced, kept):
+            setattr(owner, name, value)
+
+
+def _nothing(*_):
+    """In the place of a step that is left out."""
 
 
 def _contexts():

@@ -26,9 +26,10 @@ DIFFERENTIABLE = [name for name, op in RECORDS.items() if oracles.is_differentia
 SILENT = dict(all="ignore")
 NUMERIC = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
            "complex64", "complex128")
-# On other devices functions are the vendor's; what they may add to the record's own bound. On CUDA gelu is an expansion
-# in float32, where the rounded quotient x / sqrt(2) costs x**2 / 2 units; so does the rounded cubic of its tanh form.
-DEVICE_ULP = {"cpu": 0, "mlx": 1, "cuda": 2, ("cuda", "gelu"): 10, ("cuda", "gelu_tanh"): 16, ("mlx", "gelu_tanh"): 16}
+# What other devices may add to the bound of a record, their functions being the vendor's. On CUDA gelu and ndtr expand
+# in float32, where the rounded quotient x / sqrt(2) costs x**2 / 2 units; so does the rounded cubic of gelu_tanh.
+DEVICE_ULP = {"cpu": 0, "mlx": 1, "cuda": 2, ("cuda", "gelu"): 10, ("cuda", "ndtr"): 10,
+              ("cuda", "gelu_tanh"): 16, ("mlx", "gelu_tanh"): 16}
 MLX_DTYPES = tuple(dtype for dtype in oracles.OTHERS if dtype != "complex128")
 
 
