@@ -30,7 +30,7 @@ FLOATING: dict[str, tuple] = dict(
     floor=(ANY,), ceil=(ANY,), trunc=(ANY,), rint=(ANY, "round"), fmod=(ANY, POSITIVE), remainder=(ANY, POSITIVE),
     floor_divide=(ANY, POSITIVE), copysign=(ANY, ANY), nextafter=(ANY, ANY), signbit=(ANY,), isnan=(ANY,),
     isinf=(ANY,), isfinite=(ANY,), heaviside=(ANY, ANY), hypot=(ANY, ANY), nan_to_num=(ANY,), greater=(ANY, ANY),
-    equal=(ANY, ANY), logical_and=(ANY, ANY), logical_not=(ANY,), spacing=(ANY, "np.spacing"),
+    equal=(ANY, ANY, "eq"), logical_and=(ANY, ANY), logical_not=(ANY,), spacing=(ANY, "np.spacing"),
     exp=(ANY,), exp2=(ANY,), expm1=(ANY,), log=(POSITIVE,), log2=(POSITIVE,), log10=(POSITIVE,), log1p=(POSITIVE,),
     logaddexp=(ANY, ANY), logaddexp2=(ANY, ANY), sin=(ANY,), cos=(ANY,), tan=(ANY,), arcsin=(UNIT,), arccos=(UNIT,),
     arctan=(ANY,), arctan2=(ANY, ANY), sinh=(ANY,), cosh=(ANY,), tanh=(ANY,), arcsinh=(ANY,), arccosh=((1, 9),),
