@@ -179,6 +179,22 @@ def test_report_a09_work_is_cut_finer_than_there_are_threads():
 
 
 @serial
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("count", [1000, 1_000_000])
+def test_report_a11_nothing_is_lost_in_shared_cells_or_from_another_start(device, count):
+    before, ones = lnb.get_num_threads(), lnb.ones(count, dtype="float32", device=device)
+    cell, places = lnb.zeros(1, dtype="float32", device=device), lnb.zeros(count, dtype="int64", device=device)
+    try:
+        for threads in (1, 2):
+            lnb.set_num_threads(threads)
+            assert lnb.scatter_add(cell, places, ones, axis=0).tolist() == [count]
+            assert lnb.index_add(cell, places, ones).tolist() == [count]
+            assert lnb.sum(ones, initial=5).item() == count + 5
+    finally:
+        lnb.set_num_threads(before)
+
+
+@serial
 def test_report_a12_sum_does_not_depend_on_the_number_of_threads():
     x = lnb.asarray(np.random.default_rng(0).standard_normal(1_000_003).astype("float32"))
     before, found = lnb.get_num_threads(), []
