@@ -97,6 +97,11 @@ def normalize_axes(op: str, axis: "int | tuple[int, ...] | None", ndim: int) -> 
     return axes
 
 
+def reduction_axes(op: str, axis: "int | tuple[int, ...] | None", ndim: int) -> Shape:
+    """`normalize_axes` of a reduction: of a 0-d array NumPy takes the axes 0 and -1, too."""
+    return () if ndim == 0 and axis in (0, -1) else normalize_axes(op, axis, ndim)
+
+
 def reduced_shape(shape: Shape, axes: Shape, keepdims: bool) -> Shape:
     """The shape after reducing `axes`."""
     if keepdims:

@@ -153,7 +153,7 @@ def nanmean(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None 
     if not _may_have_nan(x):
         return mean(x, axis, dtype, out, keepdims, where=where)
     x, wanted = float_operand("nanmean", x, dtype)
-    axes = shapes.normalize_axes("nanmean", axis, x.ndim)
+    axes = shapes.reduction_axes("nanmean", axis, x.ndim)
     count = _counts(x, mask_of("nanmean", x, where), axes, keepdims)
     warn_where(count == 0, "Mean of empty slice")
     total_ = nansum(x, axes, keepdims=keepdims, where=where)
@@ -164,7 +164,7 @@ def _nan_variance(op: str, x: Tensor, axis: Axis, dtype: Any, correction: float,
                   mean: Any) -> tuple[Tensor, Any]:
     """The variance of numbers, and the dtype that it is given in; NaN where there are not enough."""
     x, wanted = float_operand(op, x, dtype)
-    axes = shapes.normalize_axes(op, axis, x.ndim)
+    axes = shapes.reduction_axes(op, axis, x.ndim)
     numbers = _numbers(x, mask_of(op, x, where))
     degrees = sum(numbers, axes, keepdims=keepdims) - correction
     warn_where(degrees <= 0, "Degrees of freedom <= 0 for slice.")

@@ -63,7 +63,7 @@ def total(op: Primitive, join: str, fill: int, x: Any, axis: Axis, dtype: Any, k
     name = op.name
     x = as_tensor(name, x)
     wanted = dtypes.as_dtype(name, dtype) if dtype is not None else sum_dtype(x.dtype)
-    axes = shapes.normalize_axes(name, axis, x.ndim)
+    axes = shapes.reduction_axes(name, axis, x.ndim)
     x = x if x.dtype == wanted else astype(x, wanted)
     if where is not True:
         x = kept(x, mask_of(name, x, where), fill)
@@ -110,7 +110,7 @@ def extreme(op: Primitive, join: str, x: Any, axis: Axis, keepdims: bool, initia
     """An extreme; `join` is the name of what takes the initial value in."""
     name = op.name
     x = as_tensor(name, x)
-    axes = shapes.normalize_axes(name, axis, x.ndim)
+    axes = shapes.reduction_axes(name, axis, x.ndim)
     if initial is None:
         if where is not True:
             raise ShapeError(f"{name}: where leaves elements out, and nothing at all has no {name}. Give initial.")
@@ -196,7 +196,7 @@ def logsumexp(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor
     1000.6931471805599
     """
     x = as_tensor("logsumexp", x)
-    axes = shapes.normalize_axes("logsumexp", axis, x.ndim)
+    axes = shapes.reduction_axes("logsumexp", axis, x.ndim)
     x = astype(x, dtypes.real_float("logsumexp", x.dtype), copy=False)
     if extent(x, axes) == 0:
         raise ShapeError(f"logsumexp: no elements along axis {axis} of shape {x.shape}. Give at least one.")
@@ -209,7 +209,7 @@ def logsumexp(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor
 def question(op: Primitive, x: Any, axis: Axis, keepdims: bool, fill: bool = False, where: Any = True) -> Tensor:
     """What is asked of the truth of elements; `fill` is what changes nothing."""
     x = as_tensor(op.name, x)
-    axes = shapes.normalize_axes(op.name, axis, x.ndim)
+    axes = shapes.reduction_axes(op.name, axis, x.ndim)
     x = x.detach() if where is True else kept(astype(x.detach(), dtypes.BOOL, copy=False), mask_of(op.name, x, where),
                                               fill)
     if not axes:

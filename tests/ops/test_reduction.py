@@ -277,3 +277,12 @@ def test_bad_arguments_are_refused_with_the_values(device):
         lnb.max(x, where=x > 0)
     with pytest.raises(errors.DTypeError, match="sum: <U1 data has no arithmetic"):
         lnb.sum(np.array(["a"]))
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "any", "all", "count_nonzero", "nansum", "nanmax"])
+def test_zero_dimensions_have_the_axis_that_numpy_gives_them(name, axis):
+    found = getattr(lnb, name)(lnb.tensor(3.0), axis=axis)
+    assert found.shape == () and found.item() == getattr(np, name)(np.float64(3), axis=axis)
+    with pytest.raises(lnb.AxisError, match="axis 1 of a 0-d array"):
+        getattr(lnb, name)(lnb.tensor(3.0), axis=1)
