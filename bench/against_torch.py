@@ -5,8 +5,6 @@
 Needs the extra `bench`. Writes bench/results/against_torch.md when all groups run.
 """
 
-import sys
-
 import harness
 import numpy as np
 import torch
@@ -163,16 +161,6 @@ GROUPS = dict(small=small_ops, chains=chains, big=big, broadcasts=broadcasts, ba
               reductions=reductions)
 
 
-def main():
-    wanted = sys.argv[1:] or list(GROUPS)
-    done = [group for name in wanted for group in GROUPS[name]()]
-    for group in done:
-        print(f"{group.title:34s} mean {group.mean():.2f}  worst {max(r.ratio for r in group.rows):.2f}  "
-              f"target {group.target}")
-    if not sys.argv[1:]:
-        versions = dict(torch=torch.__version__, numpy=np.__version__, lucid_nb=lnb.__version__)
-        print(harness.write("against_torch", "Against PyTorch on the CPU, one thread", done, versions))
-
-
 if __name__ == "__main__":
-    main()
+    harness.main("against_torch", "Against PyTorch on the CPU, one thread", GROUPS,
+                 dict(torch=torch.__version__, numpy=np.__version__, lucid_nb=lnb.__version__))

@@ -7,7 +7,7 @@ import statistics
 import sys
 import time
 import timeit
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -98,6 +98,16 @@ def write(name: str, title: str, groups: Sequence[Group], versions: dict[str, st
     temporary.write_text("\n".join(lines) + "\n")
     temporary.replace(path)
     return path
+
+
+def main(name: str, title: str, groups: Mapping[str, Callable[[], Sequence[Group]]], versions: dict[str, str]) -> None:
+    """Run the groups that the command line names, or all, and then write their table."""
+    done = [group for wanted in sys.argv[1:] or groups for group in groups[wanted]()]
+    for group in done:
+        print(f"{group.title:34s} mean {group.mean():.2f}  worst {max(r.ratio for r in group.rows):.2f}  "
+              f"target {group.target}")
+    if not sys.argv[1:]:
+        print(write(name, title, done, versions))
 
 
 def stopwatch() -> Callable[[], float]:

@@ -5,7 +5,6 @@
 Needs the extra `bench`. Writes bench/results/ops.md when all groups run. A peer named `np.` is NumPy's.
 """
 
-import sys
 from collections.abc import Callable
 from functools import partial
 
@@ -207,16 +206,6 @@ def indexing():
 GROUPS = dict(elementwise=elementwise, reductions=reductions, scans=scans, sorting=sorting, indexing=indexing)
 
 
-def main():
-    wanted = sys.argv[1:] or list(GROUPS)
-    done = [group for name in wanted for group in GROUPS[name]()]
-    for group in done:
-        print(f"{group.title:34s} mean {group.mean():.2f}  worst {max(r.ratio for r in group.rows):.2f}  "
-              f"target {group.target}")
-    if not sys.argv[1:]:
-        versions = dict(torch=torch.__version__, numpy=np.__version__, lucid_nb=lnb.__version__)
-        print(harness.write("ops", "Ops beside PyTorch and NumPy on the CPU, one thread", done, versions))
-
-
 if __name__ == "__main__":
-    main()
+    harness.main("ops", "Ops beside PyTorch and NumPy on the CPU, one thread", GROUPS,
+                 dict(torch=torch.__version__, numpy=np.__version__, lucid_nb=lnb.__version__))
