@@ -1,5 +1,6 @@
 """Reductions that pass over NaN, and so do their gradients."""
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes, shapes
@@ -26,6 +27,16 @@ def _numbers(x: Tensor, mask: Tensor | None) -> Tensor:
 
 
 # --------------------------------------------------------------------------------------- sums and products
+def _total_of_numbers(plain: Callable[..., Tensor], ufunc: str, identity: int, x: Tensor, places: tuple,
+                      out: Tensor | None, rest: tuple) -> Tensor:
+    """`plain`, sum or prod, of what is not NaN; complex numbers by choice, others by a kernel that leaves NaN out."""
+    if x.dtype.kind == "c":
+        return plain(choose(_numbers(x, None), x, identity), *places, out, *rest)
+    name = plain.__name__
+    op = getattr(reducers, f"nan{name}_of" if _may_have_nan(x) else f"{name}_of")
+    return deliver(f"nan{name}", total(op, ufunc, identity, x, *places, *rest), out)
+
+
 @public()
 def nansum(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False,
            initial: Any = None, where: Any = True) -> Tensor:
@@ -35,11 +46,7 @@ def nansum(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None =
     >>> lnb.nansum(lnb.tensor([1.0, lnb.nan, 3.0]))
     tensor(4.)
     """
-    x = as_tensor("nansum", x)
-    if x.dtype.kind == "c":
-        return sum(choose(_numbers(x, None), x, 0), axis, dtype, out, keepdims, initial, where)
-    op = reducers.nansum_of if _may_have_nan(x) else reducers.sum_of
-    return deliver("nansum", total(op, "add", 0, x, axis, dtype, keepdims, initial, where), out)
+    return _total_of_numbers(sum, "add", 0, as_tensor("nansum", x), (axis, dtype), out, (keepdims, initial, where))
 
 
 @public()
@@ -51,11 +58,8 @@ def nanprod(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None 
     >>> lnb.nanprod(lnb.tensor([2.0, lnb.nan, 3.0]))
     tensor(6.)
     """
-    x = as_tensor("nanprod", x)
-    if x.dtype.kind == "c":
-        return prod(choose(_numbers(x, None), x, 1), axis, dtype, out, keepdims, initial, where)
-    op = reducers.nanprod_of if _may_have_nan(x) else reducers.prod_of
-    return deliver("nanprod", total(op, "multiply", 1, x, axis, dtype, keepdims, initial, where), out)
+    return _total_of_numbers(prod, "multiply", 1, as_tensor("nanprod", x), (axis, dtype), out,
+                             (keepdims, initial, where))
 
 
 # ------------------------------------------------------------------------------------------------ extremes
