@@ -6,6 +6,7 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -50,13 +51,29 @@ def functions() -> list[int]:
     return [id(np.ndarray), api[NEW_LIKE_ARRAY], *found]
 
 
+SHARED = "builtin call"        # the text under which the store keeps the machine code that all builtins share
+
+
+def is_ready() -> bool:
+    """Does making a builtin take no compilation?"""
+    return store.has(SHARED)
+
+
+_early = count()
+PATIENCE = 1000                # small calls after which a process compiles the builtin; most short ones never need it
+
+
+def is_due() -> bool:
+    """Asked at each small call of a process that began without the builtin: is it time to compile it?"""
+    return next(_early) >= PATIENCE
+
+
 @cache
 def _address() -> int:
-    """The machine code that all builtins share."""
     def compile_call(symbol: str) -> bytes:
         from .loops import builtin as loops
-        return store.builtin_object(loops.call, symbol)
-    return store.load("builtin call", compile_call)
+        return store.words_object(loops.call, symbol)
+    return store.load(SHARED, compile_call)
 
 
 _kept_alive: list[Any] = []      # a builtin borrows its method definition

@@ -119,8 +119,8 @@ def ufunc_loop_object(function, symbol):
     return _c_function(function, words, words, lambda builder, inner, *arguments: list(arguments), symbol)
 
 
-def builtin_object(function, symbol):
-    """Compile `function(self, arguments, count)`, of addresses as int64, to the C function of a Python builtin."""
+def words_object(function, symbol):
+    """Compile `function` of three int64, which may be addresses, to a C function of the same that gives an int64."""
     words = (numba_type("int64"),) * 3
     return _c_function(function, words, words, lambda builder, inner, *arguments: list(arguments), symbol,
                        numba_type("int64"))

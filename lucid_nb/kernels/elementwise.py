@@ -10,9 +10,9 @@ memory and splits rows over threads; the machine code, and so every bit, is the 
 import ctypes
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from math import prod
 from pathlib import Path
@@ -25,32 +25,14 @@ from ..dtypes import BFLOAT16
 from ..printing import PRINTED, body_lines, literal_text, operand_names
 from ..program import Program, Step
 from ..shapes import LARGE
-from . import builtin, compiler, memory, store, threads
+from . import builtin, memory, store, threads
+from .conditions import examiner, warning_mode
 from .copying import coalesce, contiguous
 from .math import NEEDS_SLOW_PATH
 
 MEMORY = {"float16": "uint16", "bfloat16": "uint16", "bool": "uint8"}     # how the kernel sees a dtype in memory
 LOADS = {"float16": "half_to_float({})", "bfloat16": "bfloat16_to_float({})", "bool": "{} != 0"}
 STORES = {"float16": "float_to_half({})", "bfloat16": "float_to_bfloat16({})", "bool": "uint8({})"}
-# How the shared loops know a number: floats, and integers by sign and size.
-FORMATS = {"float16": 2, "bfloat16": 3, "float32": 4, "float64": 8}
-INTEGERS = {f"{sign}int{8 * size}": kind + size for sign, kind in (("", 32), ("u", 16)) for size in (1, 2, 4, 8)}
-# Modes of warnings. EXACT: the CPU's own flags are right. Of the others, told from inputs and results: an infinity
-# from finite inputs is an overflow, or a division by zero (DIVIDES; QUOTIENT and FLOORED where the last input is 0,
-# POWER where the first is), and rounding an infinite quotient down is invalid too (FLOORED); of SCALES only the first
-# input is a float; a result below the normal range is an underflow from UNDERFLOWS on. Of integers, told from the
-# last input: a division by zero, of FLOORS also the overflow of the lowest integer by -1, of INVERTS also an invalid
-# value.
-SILENT, EXACT, PLAIN, QUOTIENT, FLOORED, SCALES, DIVIDES, UNDERFLOWS, POWER, WHOLE, FLOORS, INVERTS = range(12)
-INVALID, DIVIDE, OVERFLOW, UNDERFLOW = 1, 2, 4, 8                         # conditions, on every CPU
-QUIET_STEPS = frozenset("input literal negative absolute copysign floor ceil truncate round_even sign maximum minimum "
-                        "where greater greater_equal less less_equal equal not_equal isfinite isinf "
-                        "cbrt arctan arctan2 arcsinh tanh".split())
-EXACT_STEPS = frozenset("input literal add subtract multiply divide reciprocal negative sqrt absolute copysign "
-                        "floor ceil truncate round_even".split())
-MODES = {**dict.fromkeys(("log", "log1p", "log2", "log10", "arctanh"), DIVIDES), "exp": UNDERFLOWS, "exp2": UNDERFLOWS,
-         "power": POWER, "floor_divide": FLOORED, "ldexp": SCALES}
-OF_INTEGERS = {"remainder": WHOLE, "fmod": WHOLE, "floor_divide": FLOORS, "reciprocal": INVERTS}
 GRAIN = 65536        # elements of one thread's smallest share
 ROWS = store.RangeKernel("lucid_nb.kernels.loops.elementwise:rows",
                          ("int64*", "int64*", "int64*", "int64", "int64*", "int64*", "int64", "int64*"))
@@ -166,41 +148,41 @@ def reporter(name: str) -> np.ufunc:
     return make_ufunc(name, _loop("report_loop"), (ctypes.c_int64 * 1)(), [np.dtype(np.int64)] * 2, 1)
 
 
-def warning_mode(program: Program) -> int:
-    """How the conditions of a program are told."""
-    kinds = {*program.inputs, *program.results}
-    steps = {step.op for step in program.steps}
-    if program.warns and len(kinds) == 1 and kinds <= {*INTEGERS}:
-        return max((OF_INTEGERS.get(step, SILENT) for step in steps), default=SILENT)
-    if "ldexp" in steps:
-        kinds -= {*INTEGERS}
-    if not program.warns or len(kinds) > 1 or not kinds <= {*FORMATS} or steps <= QUIET_STEPS:
-        return SILENT
-    if steps <= EXACT_STEPS and (kinds != {"float16"} or compiler.has_half()):
-        return EXACT
-    if steps <= EXACT_STEPS:          # rounding to float16 by integers raises no flags
-        return QUOTIENT if {"divide", "reciprocal"} & steps else PLAIN
-    mode = max((MODES.get(step, PLAIN) for step in steps), default=PLAIN)
-    return QUOTIENT if mode == FLOORED and {"float16", "bfloat16"} & kinds else mode      # no infinity was rounded down
-
-
 class Kernel:
     """A program compiled for the CPU: `small` is a ufunc or a thin wrapper, `large` the driver for large arrays."""
 
     def __init__(self, program: Program, name: str) -> None:
         self.program, self.name, self.inputs = program, name, len(program.inputs)
-        self.results = [_dtype(dtype) for dtype in program.results]
-        memory_dtypes = [np.dtype(MEMORY[d].replace("uint8", "bool") if d in MEMORY else d)
-                         for d in program.inputs + program.results]
-        self.sizes = [dtype.itemsize for dtype in memory_dtypes]
+        self.dtypes = [_dtype(dtype) for dtype in program.inputs + program.results]
+        self.results = self.dtypes[self.inputs:]
+        self.memory_dtypes = [np.dtype(MEMORY[d].replace("uint8", "bool") if d in MEMORY else d)
+                              for d in program.inputs + program.results]
+        self.sizes = [dtype.itemsize for dtype in self.memory_dtypes]
         self.layouts: dict[tuple[bool, ...], Any] = {}
         self.walks: dict[tuple, Walk] = {}
+        self.layout((False,) * self.inputs)
+        self.small = self._early if builtin.is_possible() and not builtin.is_ready() else self.by_builtin
+
+    @cached_property
+    def ufunc(self) -> np.ufunc:
+        """The kernel as NumPy's machinery drives it."""
         layout = self.layout((False,) * self.inputs)
-        self.ufunc = make_ufunc(name, _loop("ufunc_loop"), layout, memory_dtypes, self.inputs)
-        has_words = {"float16", "bfloat16"} & {*program.inputs, *program.results}
-        by_numpy = self._by_words if has_words else self.ufunc
-        dtypes = [_dtype(dtype) for dtype in program.inputs + program.results]
-        self.small = builtin.make(name, by_numpy, ctypes.addressof(layout), dtypes, LARGE)
+        return make_ufunc(self.name, _loop("ufunc_loop"), layout, self.memory_dtypes, self.inputs)
+
+    @cached_property
+    def by_numpy(self) -> Callable:
+        """The ufunc for arrays of the program's own dtypes."""
+        return self._by_words if BFLOAT16 in self.dtypes or np.float16 in self.dtypes else self.ufunc
+
+    @cached_property
+    def by_builtin(self) -> Callable:
+        """The shortest road that this Python has."""
+        layout = ctypes.addressof(self.layout((False,) * self.inputs))
+        return builtin.make(self.name, self.by_numpy, layout, self.dtypes, LARGE)
+
+    def _early(self, *raws: np.ndarray) -> Any:
+        """In a process that began with an empty store: NumPy's road, until compiling the builtin pays."""
+        return (self.by_builtin if builtin.is_due() else self.by_numpy)(*raws)
 
     def layout(self, repeated: tuple[bool, ...]) -> Any:
         """What the loops need to know of the kernel in which these inputs are one repeated value each."""
@@ -209,8 +191,7 @@ class Kernel:
             text = f"{self.program.inputs} {self.program.results}\n{source(self.program, repeated)}"
             address = store.load(text, lambda symbol: compile_program(self.program, repeated, symbol))
             sizes = [0 if r else size for r, size in zip(repeated, self.sizes)] + self.sizes[self.inputs:]
-            words = [address, self.inputs, len(sizes), warning_mode(self.program),
-                     (FORMATS | INTEGERS).get(self.program.inputs[0], 0), *sizes]
+            words = [address, self.inputs, len(sizes), warning_mode(self.program), examiner(self.program), *sizes]
             # One for all threads: machine code holds its address, so it must never be replaced and freed.
             found = self.layouts.setdefault(repeated, (ctypes.c_int64 * len(words))(*words))
         return found

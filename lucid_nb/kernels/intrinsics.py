@@ -224,6 +224,16 @@ def call_kernel(typing, address, count, table):
 
 
 @intrinsic
+def call_examiner(typing, address, layout, table, count):
+    """Call `int64 examiner(layout, table, count)` of loops/conditions.py at an address."""
+    def emit(context, builder, sig, args):
+        kind = ir.FunctionType(WIDE_WORD, [WIDE_WORD] * 3)
+        words = [builder.ptrtoint(pointer, WIDE_WORD) for pointer in args[1:3]]
+        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), [*words, args[3]])
+    return types.int64(address, layout, table, count), emit
+
+
+@intrinsic
 def mark_kernel(typing):
     """Of the function being compiled: pointers do not overlap, vectors may be as wide as the registers.
 

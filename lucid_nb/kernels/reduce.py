@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..shapes import Shape, reduced_shape
+from .conditions import INVALID, OVERFLOW
 from .copying import contiguous
-from .elementwise import INVALID, OVERFLOW, reporter
+from .elementwise import reporter
 from .layout import layout_of
 from .stages import MakeStep, fold_step, staged, sum_step
 from .steps import DOUBLE, EXP, FLOATS, INDEX, SINGLE, Step, narrow, stage_step, told

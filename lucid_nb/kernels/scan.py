@@ -9,8 +9,9 @@ from functools import lru_cache
 import numpy as np
 
 from . import memory, threads
+from .conditions import INVALID, OVERFLOW
 from .copying import contiguous
-from .elementwise import INVALID, OVERFLOW, reporter
+from .elementwise import reporter
 from .layout import Layout, Stage, layout_of
 from .steps import FLOATS, INDEX, SINGLE, grain, kernel_of, narrow, panel_of
 

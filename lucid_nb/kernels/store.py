@@ -25,10 +25,10 @@ from pathlib import Path
 from .. import config
 from ..errors import BackendError
 from . import compiler, objects
-from .compiler import builtin_object, elementwise_object, module_object, range_object, ufunc_loop_object
+from .compiler import elementwise_object, module_object, range_object, ufunc_loop_object, words_object
 
-__all__ = ["RangeKernel", "StoreError", "builtin_object", "clear", "elementwise_object", "load", "module_object",
-           "path", "range_object", "size", "ufunc_loop_object"]
+__all__ = ["RangeKernel", "StoreError", "clear", "elementwise_object", "has", "load", "module_object",
+           "path", "range_object", "size", "ufunc_loop_object", "words_object"]
 
 MAGIC = b"LUCIDNB1"
 SUFFIX, TEMPORARY = ".kernel", ".tmp"
@@ -56,6 +56,12 @@ def load(text: str, compile_kernel: Callable[[str], bytes]) -> int:
         if key not in _addresses:
             _addresses[key] = _obtain(key, compile_kernel)
         return _addresses[key]
+
+
+def has(text: str) -> bool:
+    """Is the kernel loaded or stored, so that loading it compiles nothing? (A damaged file is not noticed.)"""
+    key, folder = key_of(text), path()
+    return key in _addresses or key in _memory or folder is not None and (folder / (key + SUFFIX)).exists()
 
 
 def key_of(text: str) -> str:

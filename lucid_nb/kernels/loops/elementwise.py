@@ -1,38 +1,21 @@
 """The loops that every elementwise kernel shares: contiguous spans, other strides by way of blocks, warnings.
 
 A kernel is `void kernel(count, table of pointers)` over contiguous memory. `layout` describes it in int64 words:
-address, number of inputs, number of operands, mode of warnings, format of its floats, then each operand's item size.
+address, number of inputs, number of operands, mode of warnings, address of the code that tells its conditions (see
+loops/conditions.py; 0 for none), then each operand's item size.
 """
 
 import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-from ..elementwise import (
-    DIVIDE,
-    DIVIDES,
-    EXACT,
-    FLOORED,
-    FLOORS,
-    FORMATS,
-    INTEGERS,
-    INVALID,
-    INVERTS,
-    OVERFLOW,
-    POWER,
-    QUOTIENT,
-    SCALES,
-    UNDERFLOW,
-    UNDERFLOWS,
-    WHOLE,
-)
+from ..conditions import EXACT
 from ..intrinsics import (
     address_of,
-    bfloat16_to_float,
+    call_examiner,
     call_kernel,
     clear_flags,
     element,
-    half_to_float,
     raise_flags,
     raised_flags,
     restore_flags,
@@ -41,11 +24,7 @@ from ..intrinsics import (
 )
 
 BLOCK = 1024             # elements of a stack block, so that the blocks of a kernel stay in the first-level cache
-EXAMINED = 4096          # elements of a result that are examined together, while they are in the cache
-SIGNED = INTEGERS["int8"]              # the least format of signed integers
-HALF, BFLOAT, SINGLE = FORMATS["float16"], FORMATS["bfloat16"], FORMATS["float32"]
-ADDRESS, INPUTS, OPERANDS, MODE, FORMAT, ITEM_SIZES = range(6)
-TOP_EXPONENT = np.int64(0x7FF0000000000000)
+ADDRESS, INPUTS, OPERANDS, MODE, EXAMINER, ITEM_SIZES = range(6)        # words of a layout
 scalar = njit(error_model="numpy")
 
 
@@ -88,126 +67,10 @@ def atomic_or(typing, pointer, value):
 
 
 @scalar
-def is_special(exponent, top, counts_small):
-    """Is a float with this exponent field infinite or NaN, or (where that counts) zero or subnormal?"""
-    return (exponent == top) | (counts_small & (exponent == 0))
-
-
-@scalar
-def has_special(address, count, kind, counts_small):
-    """Is any of these floats special?"""
-    found = False
-    if kind == HALF or kind == BFLOAT:
-        short_words, top = element(address, np.uint16), np.uint16(0x7C00 if kind == HALF else 0x7F80)
-        for i in range(count):
-            found |= is_special(np.uint16(short_words[i] & top), top, counts_small)
-    elif kind == SINGLE:
-        words = element(address, np.int32)
-        for i in range(count):
-            found |= is_special(np.int32(words[i] & np.int32(0x7F800000)), np.int32(0x7F800000), counts_small)
-    else:
-        long_words = element(address, np.int64)
-        for i in range(count):
-            found |= is_special(long_words[i] & TOP_EXPONENT, TOP_EXPONENT, counts_small)
-    return found
-
-
-@scalar
-def read_float(address, i, kind):
-    """Element i as a float64; subnormals keep their value."""
-    if kind == HALF:
-        return np.float64(half_to_float(element(address, np.uint16)[i]))
-    if kind == BFLOAT:
-        return np.float64(bfloat16_to_float(element(address, np.uint16)[i]))
-    return np.float64(element(address, np.float32)[i]) if kind == SINGLE else element(address, np.float64)[i]
-
-
-@scalar
-def least_normal(kind):
-    """The smallest positive normal number."""
-    if kind == HALF:
-        return 2.0 ** -14
-    return 2.0 ** -126 if kind == BFLOAT or kind == SINGLE else 2.2250738585072014e-308
-
-
-@scalar
-def conditions_of(layout, table, count, output):
-    """The floating-point conditions of a block, told from its inputs and its result: a kernel's own are of no use,
-    since branch-free code raises them for values that it then discards, and does not raise them for constants."""
-    kind, mode, last = layout[FORMAT], layout[MODE], layout[INPUTS] - 1
-    tiny, conditions = least_normal(kind), 0
-    for i in range(count):
-        result = read_float(table[output], i, kind)
-        has_nan, is_finite = False, True
-        for k in range(1 if mode == SCALES else last + 1):
-            value = read_float(table[k], i, kind)
-            has_nan |= value != value
-            is_finite &= abs(value) < np.inf
-        first = read_float(table[0], i, kind)
-        if result != result:
-            conditions |= 0 if has_nan else INVALID
-        elif is_finite and abs(result) == np.inf:
-            by_zero = read_float(table[last], i, kind) == 0.0 and (mode == QUOTIENT or mode == FLOORED)
-            by_zero |= mode == DIVIDES or (mode == POWER and first == 0.0)
-            conditions |= DIVIDE if by_zero else (OVERFLOW | INVALID if mode == FLOORED else OVERFLOW)
-        elif is_finite and mode >= UNDERFLOWS and abs(result) < tiny and first != 0.0:
-            conditions |= UNDERFLOW
-    return conditions
-
-
-@scalar
-def divides_badly(dividend, divisor, count, mode, lowest, dtype):
-    """The conditions of a division of integers of one type."""
-    upper, lower = element(dividend, dtype), element(divisor, dtype)
-    has_zero, overflows = False, False
-    for i in range(count):
-        has_zero |= lower[i] == 0
-    if mode == FLOORS and lowest != 0:
-        for i in range(count):
-            overflows |= (upper[i] == lowest) & (lower[i] == -1)
-    by_zero = (DIVIDE | INVALID if mode == INVERTS else DIVIDE) if has_zero else 0
-    return by_zero | (OVERFLOW if overflows else 0)
-
-
-@scalar
-def conditions_of_integers(layout, table, count):
-    """The conditions of a block of integers, told from its inputs, the last of which divides."""
-    last, mode, kind = table[layout[INPUTS] - 1], layout[MODE], layout[FORMAT]
-    size, is_signed = kind & 15, kind >= SIGNED
-    if size == 8:
-        return divides_badly(table[0], last, count, mode, np.int64(-2 ** 63 if is_signed else 0), np.int64)
-    if size == 4:
-        return divides_badly(table[0], last, count, mode, np.int32(-2 ** 31 if is_signed else 0), np.int32)
-    if size == 2:
-        return divides_badly(table[0], last, count, mode, np.int16(-2 ** 15 if is_signed else 0), np.int16)
-    return divides_badly(table[0], last, count, mode, np.int8(-2 ** 7 if is_signed else 0), np.int8)
-
-
-@scalar
-def run_examined(layout, table, count):
-    """Run a kernel on contiguous memory in pieces, and say which conditions arose."""
-    operands, conditions, start = layout[OPERANDS], 0, 0
-    moved = stack_words(operands)
-    while start < count:
-        size = min(EXAMINED, count - start)
-        for k in range(operands):
-            moved[k] = table[k] + start * layout[ITEM_SIZES + k]
-        if layout[MODE] >= WHOLE:
-            conditions |= conditions_of_integers(layout, moved, size)
-        call_kernel(layout[ADDRESS], size, moved)
-        if layout[MODE] < WHOLE:
-            for k in range(layout[INPUTS], operands):
-                if has_special(moved[k], size, layout[FORMAT], layout[MODE] >= UNDERFLOWS):
-                    conditions |= conditions_of(layout, moved, size, k)
-        start += size
-    return conditions
-
-
-@scalar
 def run_contiguous(layout, table, count):
     """Run a kernel on contiguous memory, and say which conditions arose."""
-    if layout[MODE] > EXACT:
-        return run_examined(layout, table, count)
+    if layout[EXAMINER] != 0:
+        return call_examiner(layout[EXAMINER], layout, table, count)
     call_kernel(layout[ADDRESS], count, table)
     return 0
 
