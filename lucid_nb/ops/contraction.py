@@ -137,9 +137,10 @@ contraction = Primitive("contract", _forward, _pull, keeps=(0, 1))
 def promoted(op: str, values: Sequence[Any], dtype: Any = None, casting: str = "same_kind") -> list[Tensor]:
     """The operands as tensors of their common dtype, or of `dtype`; Python scalars are weak."""
     found = operands(op, values)
-    if dtype is None and all([isinstance(x, Tensor) and x.dtype is found[0].dtype for x in found]):
+    given = tuple([x.dtype if isinstance(x, Tensor) else type(x) for x in found])
+    if dtype is None and all([one is given[0] for one in given]):
         return found
-    wanted = dtypes.promote(tuple([x.dtype if isinstance(x, Tensor) else type(x) for x in found]))
+    wanted = dtypes.promote(given)
     if dtype is not None:
         wanted = dtypes.as_dtype(op, dtype)
         for x in found:

@@ -14,7 +14,7 @@ from .. import backend, dtypes, shapes
 from ..apply import apply, as_array, as_operand, check_fits
 from ..array import Tensor, fresh, modes
 from ..backend import Table
-from ..errors import DeviceError, DTypeError, IndexError
+from ..errors import DeviceError, DTypeError, IndexError, ShapeError
 from ..op import Info, Primitive, constant
 from ..register import public
 from ..shapes import Shape
@@ -131,7 +131,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         if len(parts) == len(self.raw.shape) and all([type(part) is int for part in parts]):
             return self.element(parts)
         return self.moved(Slice(parts))
-    except BuiltinIndexError as error:
+    except (BuiltinIndexError, OverflowError) as error:
         if isinstance(error, IndexError):
             raise
     refuse_index(parts, self.shape)
@@ -217,14 +217,10 @@ def without_leading(value: Tensor, ndim: int) -> Tensor:
 def _write_advanced(x: Tensor, parts: tuple, value: Tensor) -> None:
     """Elements replaced, as a new content of the view, or in place where nothing is recorded."""
     found = take_apart(parts, x.shape)
-    view, count, ndim = _view(x, found), len(found.axes), len(found.shape)
-    rows, rest = _rows(view, found)
+    count = len(found.axes)
+    rows, rest = _rows(_view(x, found), found)
     positions = found.merged()                            # with the check of bounds
-    wanted = (*found.shape, *rest)
-    value = without_leading(value, len(wanted))
-    if found.place and ndim:                              # the value's axes arrive in the result's order
-        value = _moved_front(value, found.place, ndim, len(wanted))
-    values = _fitted(value, wanted, x.dtype)
+    values = _arranged("setitem", value, found, rest, x.dtype)
     if _is_unrecorded(rows, values):
         _write_in_place(rows, count, positions, values)
     else:
@@ -235,17 +231,11 @@ def _write_advanced(x: Tensor, parts: tuple, value: Tensor) -> None:
 def accumulated(op: str, x: Tensor, parts: tuple, value: Tensor) -> Tensor:
     """A copy of x with values added at an index, in order, at equal places too."""
     found = take_apart(parts, x.shape)
-    if not found.indexers:
-        raise IndexError(f"{op}: no array in {parts!r}. Give arrays of positions, or masks.")
     is_plain = found.axes == tuple(range(len(found.axes))) and all(part == WHOLE for part in found.slices)
     result = x if is_plain else duplicate(x, "C")
     rows, rest = _rows(_view(result, found), found)
     positions, count = found.merged(), len(found.axes)
-    wanted = (*found.shape, *rest)
-    value = without_leading(value, len(wanted))
-    if found.place and found.shape:
-        value = _moved_front(value, found.place, len(found.shape), len(wanted))
-    values = _fitted(value, wanted, x.dtype)
+    values = _arranged(op, value, found, rest, x.dtype)
     flat = _with_merged(rows, 0, count)
     new = apply(_scatter_add, (flat, as_index(positions, values if values.node else flat), values))
     if is_plain:
@@ -272,19 +262,16 @@ def _write_in_place(rows: Tensor, count: int, positions: np.ndarray, values: Ten
     rows.mark_written("setitem")
 
 
-def _moved_front(value: Tensor, place: int, ndim: int, total: int) -> Tensor:
-    """The value with the axes of the index arrays first."""
-    if value.ndim < total:
-        value = reshape(value, (1,) * (total - value.ndim) + value.shape)
-    order = (*range(place, place + ndim), *range(place), *range(place + ndim, total))
-    return permute_dims(value, order)
-
-
-def _fitted(value: Tensor, shape: Shape, dtype: np.dtype) -> Tensor:
-    """The value in the shape and dtype that it replaces."""
-    if shapes.broadcast_shapes("setitem", value.shape, shape) != shape:
-        raise shapes.ShapeError(f"setitem: a value of shape {value.shape} does not fit {shape}. Reshape it.")
-    return value.astype(dtype, copy=False).broadcast_to(shape)
+def _arranged(op: str, value: Tensor, found: Advanced, rest: Shape, dtype: np.dtype) -> Tensor:
+    """The value in the shape and dtype that it replaces, the axes of the index arrays first."""
+    place, ndim = found.place if found.shape else 0, len(found.shape)
+    wanted = (*rest[:place], *found.shape, *rest[place:])              # the value's axes arrive in the result's order
+    value = without_leading(value, len(wanted))
+    if shapes.broadcast_shapes(op, value.shape, wanted) != wanted:
+        raise ShapeError(f"{op}: a value of shape {value.shape} does not fit {wanted}. Reshape it.")
+    wide = value.astype(dtype, copy=False).broadcast_to(wanted)
+    return permute_dims(wide, (*range(place, place + ndim), *range(place), *range(place + ndim, len(wanted)))) \
+        if place else wide
 
 
 Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem  # type: ignore[method-assign]

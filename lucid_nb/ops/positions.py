@@ -13,7 +13,7 @@ import numpy as np
 from .. import backend, shapes
 from ..apply import as_array
 from ..array import Tensor
-from ..errors import IndexError
+from ..errors import IndexError, is_one_of
 from ..shapes import Shape
 
 INTEGERS = (int, np.integer)
@@ -104,7 +104,7 @@ def host_positions(op: str, given: Any) -> np.ndarray:
 
 def in_mode(op: str, positions: np.ndarray, size: int, mode: str) -> np.ndarray:
     """Positions brought into range as NumPy's `mode` says; by "raise" they are left alone."""
-    if mode not in MODES:
+    if not is_one_of(mode, MODES):
         raise IndexError(f"{op}: mode {mode!r} is unknown. Use one of {', '.join(MODES)}.")
     if mode == "raise" or positions.size == 0:
         return positions
@@ -208,6 +208,8 @@ def take_apart(parts: tuple, shape: Shape) -> Advanced:
         elif part is not Ellipsis:
             slices.append(part)
             axis += part is not None
+    if not places:
+        raise IndexError(f"index: no array in {parts!r}. Give arrays of positions, or masks.")
     adjacent = places == list(range(places[0], places[0] + len(places)))
     found = Advanced(tuple(slices), tuple(axes), tuple(indexers), axes[0] if adjacent else 0)
     shapes.check_ndim("index", max(len(slices), len(slices) - len(axes) + len(found.shape)))

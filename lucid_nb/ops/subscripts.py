@@ -23,6 +23,8 @@ def read(op: str, given: Sequence[Any]) -> tuple[tuple[Term, ...], Term | None, 
         values, labels = list(given[:len(given) // 2 * 2:2]), given[1::2]
         terms = tuple([_read_list(op, sublist) for sublist in labels])
         result = _read_list(op, given[-1]) if len(given) % 2 else None
+    if not values:
+        raise ShapeError(f"{op}: no operands. Give them after the subscripts, or each before its list of axes.")
     if len(terms) != len(values):
         raise ShapeError(f"{op}: the subscripts name {len(terms)} operands, and {len(values)} are given. "
                          "Give one for each, between commas.")

@@ -21,6 +21,17 @@ def operands(shapes, dtype="float64"):
     return [RNG.standard_normal(shape).astype(dtype) for shape in shapes]
 
 
+@pytest.mark.parametrize("name", ["dot", "inner", "outer", "kron", "tensordot", "multiply"])
+@pytest.mark.parametrize("number", [2, 1.5, True, 1j])
+def test_number_of_python_is_a_weak_first_operand(name, number):
+    if name == "tensordot":
+        wanted, found = [getattr(n, name)(number, np.ones((2, 3), "float32"), axes=0) for n in (np, lnb)]
+    else:
+        wanted, found = [getattr(n, name)(number, np.ones((2, 3), "float32")) for n in (np, lnb)]
+    assert found.dtype == (np.complex64 if number == 1j else np.float32) and found.shape == wanted.shape
+    np.testing.assert_array_equal(found.numpy(), wanted)
+
+
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
 def test_shapes_and_values_equal_numpy(shapes, device):
     a, b = operands(shapes, "float32")
