@@ -2,6 +2,7 @@
 
 import builtins
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,11 @@ def out_of_memory(op: str, what: str, error: builtins.MemoryError) -> builtins.M
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     size = "" if shape is None or dtype is None else f"{math.prod(shape) * dtype.itemsize / GIB:,.1f} GiB at once, "
     return MemoryError(f"{op}: {what} asks for {size}more memory than there is. Work on parts, or use smaller sizes.")
+
+
+def is_one_of(word: Any, words: Iterable[str]) -> bool:
+    """Is it one of these words? Anything that is no string is none, also an array, which compares with each of them."""
+    return isinstance(word, str) and word in words
 
 
 def described(value: Any) -> str:

@@ -10,6 +10,7 @@ from ..array import Tensor
 from ..errors import DTypeError, IndexError, ShapeError
 from ..register import functions, public
 from ..storage import Slice
+from .indexing import without_leading
 from .movement import as_tensor, astype, duplicate, joined, reshape, tensors_of
 
 FEW = 64          # runs; more are gathered one by one
@@ -95,10 +96,10 @@ def insert(x: Any, obj: Any, values: Any, /, axis: int | None = None) -> Tensor:
             added = functions["moveaxis"](added, 0, axis)
         first = places if isinstance(places, int) else int(places[0])
         count = added.shape[axis]
-        added = added.broadcast_to((*x.shape[:axis], count, *x.shape[axis + 1:]))
+        added = _fitted(added, x, axis, count)
         return joined("insert", [_part(x, axis, 0, first), added, _part(x, axis, first, None)], axis, None, None,
                       "same_kind")
-    added = added.broadcast_to((*x.shape[:axis], places.size, *x.shape[axis + 1:]))
+    added = _fitted(added, x, axis, places.size)
     # Each new element goes before the old one at its place; of equal places in the order given.
     order = np.empty(size + places.size, np.int64)
     arranged = np.argsort(places, kind="stable")
@@ -114,6 +115,15 @@ def _values(x: Tensor, values: Any) -> Tensor:
     return astype(tensors_of("insert", [x, values])[1], x.dtype, copy=False)
 
 
+def _fitted(added: Tensor, x: Tensor, axis: int, count: int) -> Tensor:
+    """What is inserted, as so many slices of x."""
+    wanted = (*x.shape[:axis], count, *x.shape[axis + 1:])
+    added = without_leading(added, x.ndim)
+    if shapes.broadcast_shapes("insert", added.shape, wanted) != wanted:
+        raise ShapeError(f"insert: values of shape {added.shape} do not fit {wanted}. Reshape them.")
+    return added.broadcast_to(wanted)
+
+
 @public()
 def trim_zeros(x: Any, /, trim: str = "fb", axis: int | None = None) -> Tensor:
     """A view without the zeros at the front ("f") and back ("b") of an axis (of all axes by default).
@@ -126,10 +136,8 @@ def trim_zeros(x: Any, /, trim: str = "fb", axis: int | None = None) -> Tensor:
     word = str(trim).lower()
     if word not in ("fb", "bf", "f", "b"):
         raise DTypeError(f"trim_zeros: trim {trim!r} is unknown. Use 'f', 'b' or 'fb'.")
-    if x.ndim == 0:
-        raise ShapeError("trim_zeros: a 0-d array has no ends. Reshape it to (1,).")
     axes = shapes.normalize_axes("trim_zeros", axis, x.ndim)
-    places = np.nonzero(x.to_host())
+    places = np.nonzero(np.atleast_1d(x.to_host()))
     index: list[slice] = []
     for one, (size, found) in enumerate(zip(x.shape, places)):
         if one not in axes:

@@ -13,7 +13,7 @@ from ..register import public
 from ..storage import is_viewable
 from .indexing import as_value, without_leading
 from .logic import where
-from .movement import CASTINGS, duplicate, reshape
+from .movement import check_cast, duplicate, reshape
 from .tiling import resize
 
 
@@ -136,8 +136,6 @@ def copyto(dst: Any, src: Any, /, casting: str = "same_kind", where: Any = True)
     if not isinstance(dst, Tensor):
         raise DTypeError(f"copyto: dst is of type {type(dst).__name__}. Give a tensor.")
     dst.check_writable("copyto")
-    if casting not in CASTINGS:
-        raise DTypeError(f"copyto: casting {casting!r} is unknown. Use one of {', '.join(CASTINGS)}.")
     value = _source(dst, src, casting)
     if where is not True:
         mask = where if isinstance(where, Tensor) else as_operand("copyto", where, dst.device)
@@ -152,7 +150,9 @@ def _source(dst: Tensor, src: Any, casting: str) -> Tensor:
         is_kind = "biufc".index(natural.kind) <= "biufc".index("f" if dtypes.is_float(dst.dtype) else dst.dtype.kind)
         if casting != "unsafe" and not is_kind:
             raise DTypeError(f"copyto: {src!r} does not go into {dst.dtype} by casting {casting!r}. Convert it.")
-    return without_leading(as_value(dst, src), dst.ndim)
+    value = as_value(dst, src)
+    check_cast("copyto", dst.dtype if type(src) in dtypes.WEAK else value.dtype, dst.dtype, casting)
+    return without_leading(value, dst.ndim)
 
 
 def _masked(dst: Tensor, value: Tensor, mask: Tensor) -> Tensor:

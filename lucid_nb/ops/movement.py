@@ -8,7 +8,7 @@ import numpy as np
 from .. import backend, dtypes, shapes
 from ..apply import apply, operands
 from ..array import Tensor, fresh
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, ShapeError, is_one_of
 from ..op import Info, Primitive, constant
 from ..register import public
 from ..shapes import Shape
@@ -23,12 +23,17 @@ def as_tensor(op: str, x: Any) -> Tensor:
     return found
 
 
+def check_out(op: str, out: Any) -> None:
+    """Refuse an `out` that nothing can be written into."""
+    if not isinstance(out, (Tensor, np.ndarray)):
+        raise DTypeError(f"{op}: out is of type {type(out).__name__}. Give a tensor of the result's shape.")
+
+
 def deliver(op: str, result: Tensor, out: Any, casting: str = "same_kind") -> Any:
     """The result, or `out` (a tensor, or an array of NumPy's) with the result written into it, and recorded."""
     if out is None:
         return result
-    if not isinstance(out, (Tensor, np.ndarray)):
-        raise DTypeError(f"{op}: out is of type {type(out).__name__}. Give a tensor of shape {result.shape}.")
+    check_out(op, out)
     if out.shape != result.shape:
         raise ShapeError(f"{op}: out has shape {out.shape}, the result {result.shape}. Make them equal.")
     if isinstance(out, np.ndarray):
@@ -170,6 +175,13 @@ def tensors_of(op: str, arrays: Any) -> list[Tensor]:
             for x in found]
 
 
+def items_of(op: str, what: str, given: Any) -> list[Any]:
+    """The items of a list or tuple, or the rows of an array."""
+    if not isinstance(given, (list, tuple)) and not (isinstance(given, (Tensor, np.ndarray)) and given.ndim):
+        raise DTypeError(f"{op}: {what} is of type {type(given).__name__}. Give a list or tuple.")
+    return list(given)
+
+
 def joined(op: str, tensors: Sequence[Tensor], axis: int | None, out: Any, dtype: Any, casting: str) -> Tensor:
     """`concat` of tensors, in the words of the function that asks."""
     if axis is None:
@@ -177,6 +189,8 @@ def joined(op: str, tensors: Sequence[Tensor], axis: int | None, out: Any, dtype
     axis = shapes.check_concat(op, [x.shape for x in tensors], axis)
     if dtype is None and out is None and len({x.dtype for x in tensors}) == 1:
         return apply(_concatenate, tensors, {"axis": axis})
+    if out is not None:
+        check_out(op, out)
     if dtype is not None and out is not None:
         raise DTypeError(f"{op}: got both out and dtype. The dtype is that of out: leave dtype away.")
     wanted = dtypes.as_dtype(op, dtype) if dtype is not None else dtypes.promote(tuple(x.dtype for x in tensors))
@@ -188,7 +202,7 @@ def joined(op: str, tensors: Sequence[Tensor], axis: int | None, out: Any, dtype
 
 def check_cast(op: str, given: np.dtype, wanted: np.dtype, casting: str) -> None:
     """Refuse a conversion that NumPy's `casting` word does not allow."""
-    if casting not in CASTINGS:
+    if not is_one_of(casting, CASTINGS):
         raise DTypeError(f"{op}: casting {casting!r} is unknown. Use one of {', '.join(CASTINGS)}.")
     if given != wanted and casting != "unsafe" and not dtypes.can_cast(given, wanted, casting):
         raise DTypeError(f"{op}: {given} does not go into {wanted} by casting {casting!r}. Convert with astype.")
@@ -212,17 +226,22 @@ def astype(x: Any, dtype: Any, /, order: str = "K", casting: str = "unsafe", sub
 
 def memory_order(op: str, x: Tensor, order: Any) -> str:
     """"C" or "F" for one of NumPy's orders; "A" and "K" keep that of Fortran memory."""
-    found = str(order or "K").upper()
+    found = _order_word(op, order)
+    return found if found in "CF" else "F" if _is_only_f_contiguous(x) else "C"
+
+
+def _order_word(op: str, order: Any) -> str:
+    found = "K" if order is None else str(order).upper()
     if found not in (*ORDERS, "K"):
         raise ShapeError(f"{op}: order {order!r} is unknown. Use one of C, F, A, K.")
-    return found if found in "CF" else "F" if _is_only_f_contiguous(x) else "C"
+    return found
 
 
 def in_order(op: str, x: Tensor, order: Any) -> Tensor:
     """The tensor with a memory order: itself where it has it, or where the device has no strides."""
-    wanted = memory_order(op, x, order)
+    wanted = _order_word(op, order)
     flags = getattr(x.raw, "flags", None)
-    if str(order or "K").upper() not in "CF" or flags is None:
+    if wanted not in "CF" or flags is None:
         return x
     return x if (flags.c_contiguous if wanted == "C" else flags.f_contiguous) else duplicate(x, wanted)
 

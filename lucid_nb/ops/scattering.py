@@ -12,7 +12,7 @@ import numpy as np
 from .. import backend, dtypes, shapes
 from ..apply import apply
 from ..array import Tensor, fresh
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, ShapeError, is_one_of
 from ..op import RESULT, Info, Primitive
 from ..register import public
 from ..shapes import Shape
@@ -148,7 +148,7 @@ def scatter_reduce(x: Any, index: Any, src: Any, /, axis: int = -1, *, reduce: s
     >>> lnb.scatter_reduce(lnb.ones(2), [0, 0, 1], [2.0, 6.0, 5.0], axis=0, reduce="mean")
     tensor([3., 3.])
     """
-    if reduce not in REDUCTIONS:
+    if not is_one_of(reduce, REDUCTIONS):
         raise DTypeError(f"scatter_reduce: reduce {reduce!r} is unknown. Use one of {', '.join(REDUCTIONS)}.")
 
     def join(x: Tensor, index: Tensor, values: Tensor, axis: int) -> Tensor:
@@ -260,10 +260,8 @@ def written(op: str, x: Any) -> Tensor:
 
 def write_flat(op: str, x: Tensor, positions: np.ndarray, values: Tensor) -> None:
     """Elements of the flat array replaced, the values again and again."""
-    if positions.size == 0:
+    if positions.size == 0 or values.size == 0:
         return
-    if values.size == 0:
-        raise ShapeError(f"{op}: no values for {positions.size} positions. Give at least one.")
     flat_values = reshape(values, -1)
     if flat_values.size != positions.size:
         flat_values = take(flat_values, np.arange(positions.size) % flat_values.size)

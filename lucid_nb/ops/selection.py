@@ -14,7 +14,7 @@ from ..storage import Slice
 from .gathering import take_along_axis
 from .indexing import as_value, compressed, expanded, take
 from .logic import where as choice
-from .movement import as_tensor, astype, deliver, reshape, tensors_of
+from .movement import as_tensor, astype, check_cast, deliver, items_of, reshape, tensors_of
 from .positions import host_positions, in_mode
 from .scattering import write_flat, written
 
@@ -81,6 +81,7 @@ def flatnonzero(x: Any, /) -> Tensor:
 def _mask(op: str, mask: Any) -> np.ndarray:
     """A mask on the host; other numbers count where they are not zero."""
     found = mask.to_host() if isinstance(mask, Tensor) else as_array(op, mask)
+    dtypes.check_supported(op, found.dtype)
     return found if found.dtype.kind == "b" else found != 0
 
 
@@ -174,10 +175,10 @@ def place(x: Any, mask: Any, values: Any, /) -> None:
     >>> x
     tensor([1., 0., 2., 1.])
     """
-    target, found = written("place", x), _mask("place", mask)
-    if found.size != target.size:
-        raise ShapeError(f"place: a mask of shape {found.shape} for {target.shape}. Make their sizes equal.")
-    write_flat("place", target, np.flatnonzero(found), as_value(target, values))
+    target, found, value = _masked_places("place", x, mask, values)
+    if value.size == 0 and found.size:
+        raise ShapeError(f"place: no values for {found.size} places. Give at least one.")
+    write_flat("place", target, found, value)
 
 
 @public(method=False)
@@ -190,12 +191,20 @@ def putmask(x: Any, mask: Any, values: Any, /) -> None:
     >>> x
     tensor([1., 0., 1., 2.])
     """
-    target, found = written("putmask", x), _mask("putmask", mask)
-    if found.size != target.size:
-        raise ShapeError(f"putmask: a mask of shape {found.shape} for {target.shape}. Make their sizes equal.")
-    value, places = reshape(as_value(target, values), -1), np.flatnonzero(found)
+    target, places, value = _masked_places("putmask", x, mask, values)
     if value.size and places.size:
         write_flat("putmask", target, places, take(value, places % value.size))
+
+
+def _masked_places(op: str, x: Any, mask: Any, values: Any) -> tuple[Tensor, np.ndarray, Tensor]:
+    """What is written into, where its flat mask holds, and values that go into its dtype safely."""
+    target, found = written(op, x), _mask(op, mask)
+    if found.size != target.size:
+        raise ShapeError(f"{op}: a mask of shape {found.shape} for {target.shape}. Make their sizes equal.")
+    value = as_value(target, values)
+    if isinstance(values, (Tensor, np.ndarray)):             # numbers and lists take the dtype of what is there
+        check_cast(op, value.dtype, target.dtype, "safe")
+    return target, np.flatnonzero(found), reshape(value, -1)
 
 
 # ------------------------------------------------------------------------------------------------- by choices
@@ -208,11 +217,10 @@ def choose(x: Any, choices: Any, /, out: Any = None, mode: str = "raise") -> Ten
     tensor([ 1, 20,  3])
     """
     tensors = list(choices) if isinstance(choices, Tensor) else tensors_of("choose", choices)
-    numbers = host_positions("choose", x)
+    numbers = in_mode("choose", host_positions("choose", x), len(tensors), mode)
     if mode == "raise" and numbers.size and (numbers.min() < 0 or numbers.max() >= len(tensors)):
         raise IndexError(f"choose: numbers from {numbers.min()} to {numbers.max()} for {len(tensors)} choices. "
                          f"Use 0 to {len(tensors) - 1}, or another mode.")
-    numbers = in_mode("choose", numbers, len(tensors), mode)
     shape = shapes.broadcast_shapes("choose", numbers.shape, *[t.shape for t in tensors])
     dtype = dtypes.promote(tuple(t.dtype for t in tensors))
     stacked = functions["stack"]([t.astype(dtype, copy=False).broadcast_to(shape) for t in tensors])
@@ -229,16 +237,16 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], /, default: Any =
     >>> lnb.select([x < 1, x > 2], [x - 10, x * 10])
     tensor([-10,   0,   0,  30])
     """
-    if len(condlist) != len(choicelist) or not len(condlist):
-        raise ShapeError(f"select: {len(condlist)} conditions for {len(choicelist)} choices. "
-                         "Give as many, at least one.")
-    conditions = tensors_of("select", list(condlist))
+    given, choices = items_of("select", "condlist", condlist), items_of("select", "choicelist", choicelist)
+    if len(given) != len(choices) or not given:
+        raise ShapeError(f"select: {len(given)} conditions for {len(choices)} choices. Give as many, at least one.")
+    conditions = tensors_of("select", given)
     for condition in conditions:
         if condition.dtype != dtypes.BOOL:
             raise DTypeError(f"select: a condition is {condition.dtype}. Use bools.")
-    dtype = _common_dtype((*choicelist, default))
+    dtype = _common_dtype((*choices, default))
     found = default
-    for condition, value in zip(reversed(conditions), reversed(choicelist)):
+    for condition, value in zip(reversed(conditions), reversed(choices)):
         found = choice(condition, value, found)
     return astype(found, dtype, copy=False)
 
@@ -247,6 +255,9 @@ def _common_dtype(values: Sequence[Any]) -> np.dtype:
     """The dtype of several values, in which Python numbers are weak."""
     keys = [type(v) if type(v) in dtypes.WEAK else v.dtype if hasattr(v, "dtype") else as_array("select", v).dtype
             for v in values]
+    for key in keys:
+        if isinstance(key, np.dtype):
+            dtypes.check_supported("select", key)
     return dtypes.promote(tuple(keys))
 
 
@@ -267,16 +278,14 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], /, *args: Any, **k
     tensor([ 2., 10.])
     """
     x = as_tensor("piecewise", x)
-    is_single = isinstance(condlist, (bool, np.bool_)) or (x.ndim != 0 and _is_scalar(condlist[0]))
-    masks = [_mask("piecewise", one) for one in ([condlist] if is_single else condlist)]
-    if len(funclist) == len(masks) + 1:
+    functions_given, masks = items_of("piecewise", "funclist", funclist), _conditions(x, condlist)
+    if len(functions_given) == len(masks) + 1:
         masks.append(~np.any(masks, axis=0))
-    if len(funclist) != len(masks):
-        raise ShapeError(f"piecewise: {len(funclist)} functions for {len(masks)} conditions. "
+    if len(functions_given) != len(masks):
+        raise ShapeError(f"piecewise: {len(functions_given)} functions for {len(masks)} conditions. "
                          "Give as many, or one more.")
     result = fresh(backend.of(x.raw).full(x.shape, 0, x.dtype))
-    for mask, function in zip(masks, funclist):
-        mask = np.broadcast_to(mask, x.shape)
+    for mask, function in zip(masks, functions_given):
         if not callable(function):
             result = masked_fill(result, mask, function)
         elif mask.any():
@@ -284,6 +293,20 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], /, *args: Any, **k
             count = int(np.count_nonzero(mask))
             result = expanded(result, mask, values.astype(x.dtype, copy=False).broadcast_to((count,)))
     return result
+
+
+def _conditions(x: Tensor, condlist: Any) -> list[np.ndarray]:
+    """The masks of x's shape, one or several."""
+    if isinstance(condlist, (bool, np.bool_)):
+        condlist = [condlist]
+    given = items_of("piecewise", "condlist", condlist)
+    if not given:
+        raise ShapeError("piecewise: no conditions. Give at least one.")
+    masks = [_mask("piecewise", one) for one in ([condlist] if x.ndim and _is_scalar(given[0]) else given)]
+    for mask in masks:
+        if shapes.broadcast_shapes("piecewise", mask.shape, x.shape) != x.shape:
+            raise ShapeError(f"piecewise: a condition of shape {mask.shape} for {x.shape}. Make them equal.")
+    return [np.broadcast_to(mask, x.shape) for mask in masks]
 
 
 @public(method=False)
@@ -303,13 +326,16 @@ def one_hot(x: Any, /, num_classes: int = -1, *, dtype: Any = None) -> Tensor:
     host = x.to_host()
     low, high = (int(host.min()), int(host.max())) if host.size else (0, -1)
     count = shapes.as_integer("one_hot", "num_classes", num_classes)
+    if count < -1:
+        raise ShapeError(f"one_hot: num_classes is {count}. Use 1 or more, or -1 to count them.")
     if count == -1:
         if host.size == 0:
             raise ShapeError("one_hot: no classes to count. Give num_classes.")
         count = high + 1
     if low < 0 or high >= count:
         raise IndexError(f"one_hot: class {low if low < 0 else high} is out of range. Use 0 to {count - 1}.")
-    classes = fresh(backend.of(x.raw).iota(0, 1, count, x.dtype))
+    shapes.check_sizes("one_hot", (*x.shape, count))
+    classes = fresh(backend.of(x.raw).iota(0, 1, count, dtypes.INT64))         # int8 has no class 128 to compare with
     wanted = dtypes.INT64 if dtype is None else dtypes.as_dtype("one_hot", dtype)
-    return astype(x.moved(Slice((..., None))) == classes, wanted)
+    return astype(astype(x.detach(), dtypes.INT64, copy=False).moved(Slice((..., None))) == classes, wanted)
 

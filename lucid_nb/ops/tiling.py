@@ -78,7 +78,7 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
 def _counts(repeats: Any, size: int) -> int | np.ndarray:
     """How often each element, or all of them."""
     found = repeats.to_host() if isinstance(repeats, Tensor) else as_array("repeat", repeats)
-    if found.dtype.kind not in "iub":
+    if found.dtype.kind not in "iub" and found.size:
         raise DTypeError(f"repeat: {found.dtype} is no number of times. Use integers.")
     if found.ndim > 1 or (found.ndim and found.size not in (1, size)):
         raise ShapeError(f"repeat: {found.shape} repeats for {size} elements. Give one number, or one for each.")

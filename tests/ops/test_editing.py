@@ -29,6 +29,9 @@ CALLS = {
     "insert at a slice": lambda n, x: n.insert(x, slice(0, 2), 1, axis=0),
     "insert at a mask": lambda n, x: n.insert(x, np.arange(len(x)) > 0, 1, axis=0),
     "insert of many before one": lambda n, x: n.insert(x, 0, [1, 0, 1]),
+    "insert of more axes than there are": lambda n, x: n.insert(x, [0, 1], [[[[1], [0]]]], axis=-1),
+    "insert of a matrix of one": lambda n, x: n.insert(x, 1, [[1]]),
+    "insert of one row for columns": lambda n, x: n.insert(x, 1, [[[1], [0]]], axis=1),
     "insert at nothing": lambda n, x: n.insert(x, [], 1, axis=0),
     "insert too far": lambda n, x: n.insert(x, 100, 1),
     "insert of what does not fit": lambda n, x: n.insert(x, [0, 1], [1, 0, 1], axis=0),
@@ -67,6 +70,12 @@ def test_inserted_values_get_their_gradient():
     assert x.grad.tolist() == [1, 4] and y.grad.tolist() == [2, 0, 3]
 
 
+def test_values_that_do_not_fit_are_refused_by_insert():
+    for places in (1, [1], [0, 1]):
+        with pytest.raises(lnb.ShapeError, match=r"^insert: "):
+            lnb.insert(lnb.zeros((2, 3)), places, np.ones((2, 2)), axis=0)
+
+
 TRIMS = {
     "trim_zeros": lambda n, x: n.trim_zeros(x),
     "trim_zeros of the front": lambda n, x: n.trim_zeros(x, "f"),
@@ -77,6 +86,6 @@ TRIMS = {
 
 @pytest.mark.parametrize("name", TRIMS)
 @pytest.mark.parametrize("content", [[0, 0, 1, 2, 0], [0, 0], [1], [], [[0, 0, 0], [0, 1, 2], [0, 0, 0]],
-                                     [[0, 3], [0, 0]], [[0, 0]]], ids=repr)
+                                     [[0, 3], [0, 0]], [[0, 0]], 0, 3], ids=repr)
 def test_zeros_are_trimmed_as_numpys(name, content, device):
     moves.check_call(TRIMS[name], np.array(content, "float32"), device)

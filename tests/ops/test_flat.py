@@ -96,16 +96,17 @@ def test_copyto_is_numpys(layout, source, where, device):
 @pytest.mark.parametrize("target, source", [("float32", "float64"), ("int32", "float32"), ("int8", "int64"),
                                             ("int64", 1), ("int64", 1.5), ("float32", 1), ("bool", 1), ("uint8", -1)])
 @pytest.mark.parametrize("casting", ["no", "safe", "same_kind", "unsafe"])
-def test_copyto_casts_as_numpys(target, source, casting):
+@pytest.mark.parametrize("where", [True, [True, False]], ids=["everywhere", "masked"])
+def test_copyto_casts_as_numpys(target, source, casting, where):
     array = np.zeros(2, target)
     value = np.ones(2, source) if isinstance(source, str) else source
     x = lnb.asarray(array.copy())
     try:
-        np.copyto(array, value, casting=casting)
+        np.copyto(array, value, casting=casting, where=where)
     except (TypeError, OverflowError):
         if casting in ("same_kind", "unsafe"):
             with pytest.raises((lnb.DTypeError, lnb.OverflowError)):
-                lnb.copyto(x, value, casting=casting)
+                lnb.copyto(x, value, casting=casting, where=where)
         return
-    lnb.copyto(x, value, casting=casting)
+    lnb.copyto(x, value, casting=casting, where=where)
     assert x.tolist() == array.tolist()

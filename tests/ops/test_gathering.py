@@ -149,7 +149,7 @@ def test_take_equals_numpy(shape, mode, layout, extent, seed, axis, dtype):
 def test_put_equals_numpy(mode):
     for array in (data((3, 4), "float32"), data((4, 3), "int64").T, data((90, 50), "float64")):
         index = [0, -1, 5, 5] if mode == "raise" else [0, -1, 500, 9000]
-        for values in ([1, 2], 7, [1, 2, 3, 4], np.ones((2, 2))):
+        for values in ([1, 2], 7, [1, 2, 3, 4], np.ones((2, 2)), []):
             expected, x = array.copy(order="K"), lnb.tensor(array)
             np.put(expected, index, values, mode=mode)
             lnb.put(x, index, values, mode)
@@ -259,7 +259,8 @@ def test_refusals():
                        (lambda: lnb.scatter(x.astype("int32"), [[0]], x, axis=1), LucidError),
                        (lambda: lnb.scatter_reduce(x, [[0]], x, axis=0, reduce="max"), LucidError),
                        (lambda: lnb.index_add(x, [[0]], x), ShapeError), (lambda: lnb.put([1, 2], 0, 1), LucidError),
-                       (lambda: lnb.put(x, [0], []), ShapeError), (lambda: lnb.index_put(x, 0, 1), LucidError)):
+                       (lambda: lnb.index_put(x, 0, 1), LucidError),
+                       (lambda: lnb.index_put(x, (slice(0, 1),), 1, accumulate=True), IndexError)):
         with pytest.raises(kind):
             call()
 

@@ -81,6 +81,22 @@ def same(found, expected):
     np.testing.assert_array_equal(found.numpy(), expected, strict=True)
 
 
+@pytest.mark.parametrize("function", ["place", "putmask"])
+@pytest.mark.parametrize("target, values", [("float32", np.ones(2)), ("uint8", np.array([-1, 2])), ("int64", [1.5, 2]),
+                                            ("float32", np.ones(2, "float16")), ("bool", np.array([1])), ("int8", 1.5)])
+def test_writing_by_masks_casts_as_numpys(function, target, values):
+    expected, mask = np.zeros(3, target), [True, False, True]
+    x = lnb.tensor(expected)
+    try:
+        getattr(np, function)(expected, mask, values)
+    except TypeError:
+        with pytest.raises(lnb.DTypeError, match=f"^{function}: "):
+            getattr(lnb, function)(x, mask, values)
+    else:
+        getattr(lnb, function)(x, mask, values)
+    np.testing.assert_array_equal(x.numpy(), expected)
+
+
 @pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
 def test_choose_equals_numpy(mode):
     numbers = np.array([[0, 2, 1], [1, 0, 2]]) if mode == "raise" else np.array([[-1, 5, 1], [3, -7, 2]])
