@@ -11,7 +11,7 @@ from ..errors import ShapeError
 from ..op import Primitive
 from ..register import public
 from ..storage import Permute, Slice
-from .movement import as_tensor, duplicate, reshape
+from .movement import as_tensor, duplicate, items_of, reshape
 
 Axes = int | Sequence[int]
 
@@ -65,6 +65,7 @@ def rollaxis(x: Any, axis: int, start: int = 0) -> Tensor:
     """
     x = as_tensor("rollaxis", x)
     axis = shapes.normalize_axis("rollaxis", axis, x.ndim)
+    start = shapes.as_integer("rollaxis", "start", start)
     start = start + x.ndim if start < 0 else start
     if not 0 <= start <= x.ndim:
         raise shapes.AxisError(f"rollaxis: start {start} is out of range for {x.ndim} dimensions. "
@@ -210,6 +211,7 @@ def flatten(x: Any, /, start_axis: int | str = 0, end_axis: int = -1, *, order: 
     if isinstance(start_axis, str):
         return flatten(x, order=start_axis)
     x = as_tensor("flatten", x)
+    start_axis, end_axis = [shapes.as_integer("flatten", "axis", axis) for axis in (start_axis, end_axis)]
     if x.ndim == 0 or (start_axis, end_axis) == (0, -1):
         flat = ravel(x, order)
         is_view = flat.storage is not None and flat.storage is x.storage
@@ -272,9 +274,10 @@ def rot90(x: Any, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     [[2, 4], [1, 3]]
     """
     x = as_tensor("rot90", x)
-    if len(axes) != 2:
-        raise ShapeError(f"rot90: {len(axes)} axes {tuple(axes)}. Name the two of a plane.")
-    first, second = shapes.normalize_axes("rot90", tuple(axes), x.ndim)
+    plane = tuple(items_of("rot90", "axes", axes))
+    if len(plane) != 2:
+        raise ShapeError(f"rot90: {len(plane)} axes {plane}. Name the two of a plane.")
+    first, second = shapes.normalize_axes("rot90", plane, x.ndim)
     quarters = shapes.as_integer("rot90", "k", k) % 4
     if quarters == 0:
         return x.moved(Slice((...,)))

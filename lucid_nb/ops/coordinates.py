@@ -7,9 +7,10 @@ import numpy as np
 
 from .. import backend, dtypes, shapes
 from ..array import Tensor, fresh
-from ..errors import DTypeError, IndexError, ShapeError
+from ..errors import DTypeError, IndexError, ShapeError, is_one_of
 from ..register import public
-from .positions import host_positions
+from .movement import items_of
+from .positions import MODES, host_positions
 
 ORDERS = ("C", "F")
 
@@ -20,7 +21,7 @@ def _device_of(values: Any) -> str:
 
 
 def _check_order(op: str, order: str) -> None:
-    if order not in ORDERS:
+    if not is_one_of(order, ORDERS):
         raise ShapeError(f"{op}: order {order!r} is unknown. Use C or F.")
 
 
@@ -57,11 +58,12 @@ def ravel_multi_index(multi_index: Sequence[Any], /, dims: Any, mode: Any = "rai
     """
     wanted = shapes.as_shape("ravel_multi_index", dims)
     _check_order("ravel_multi_index", order)
-    parts = [host_positions("ravel_multi_index", part).astype(np.int64) for part in multi_index]
+    parts = [host_positions("ravel_multi_index", part).astype(np.int64)
+             for part in items_of("ravel_multi_index", "multi_index", multi_index)]
     if len(parts) != len(wanted):
         raise ShapeError(f"ravel_multi_index: {len(parts)} coordinates for shape {wanted}. Give one an axis.")
     for one in mode if isinstance(mode, (tuple, list)) else (mode,):
-        if one not in ("raise", "wrap", "clip"):
+        if not is_one_of(one, MODES):
             raise DTypeError(f"ravel_multi_index: mode {one!r} is unknown. Use raise, wrap or clip.")
     try:
         found = np.ravel_multi_index(tuple(parts), wanted, mode, order)  # type: ignore[call-overload]

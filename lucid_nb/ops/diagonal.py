@@ -124,6 +124,7 @@ def fill_diagonal(x: Tensor, value: Any, /, wrap: bool = False) -> None:
 # ----------------------------------------------------------------------------------------------- triangles
 def triangle(rows: int, cols: int, k: int, device: str) -> Tensor:
     """True on and below the k-th diagonal."""
+    k = min(max(k, -rows), cols)                              # farther out it is all one
     return fresh(backend.table(device).from_numpy(np.tri(rows, cols, k, bool)))
 
 

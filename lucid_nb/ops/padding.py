@@ -8,7 +8,7 @@ import numpy as np
 from .. import backend, shapes, tape
 from ..apply import apply, as_array
 from ..array import Tensor
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, ShapeError, is_one_of
 from ..op import Info, Primitive
 from ..register import functions, public
 from ..storage import Broadcast, Slice
@@ -62,7 +62,7 @@ def pad(x: Any, pad_width: Any, /, mode: str | Callable = "constant", **options:
         lengths = _per_axis("stat_length", found["stat_length"], x.ndim)
         return _by_axis(x, pairs, _statistic(STATISTICS[mode]), lengths)
     kind = found.get("reflect_type", "even")
-    if kind not in ("even", "odd"):
+    if not is_one_of(kind, ("even", "odd")):
         raise ShapeError(f"pad: reflect_type {kind!r} is unknown. Use 'even' or 'odd'.")
     if kind == "odd":
         return _by_axis(x, pairs, _odd_reflections, ((mode, mode),) * x.ndim)
@@ -72,7 +72,7 @@ def pad(x: Any, pad_width: Any, /, mode: str | Callable = "constant", **options:
 # ----------------------------------------------------------------------------------------------- arguments
 def _checked_options(mode: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The mode's options with their defaults."""
-    if mode not in OPTIONS:
+    if not is_one_of(mode, OPTIONS):
         raise ShapeError(f"pad: mode {mode!r} is unknown. Use one of {', '.join(OPTIONS)}.")
     unknown = [name for name in options if name not in OPTIONS[mode]]
     if unknown:

@@ -41,6 +41,7 @@ def _array_split(op: str, x: Tensor, sections: Any, axis: int) -> list[Tensor]:
     count = shapes.as_integer(op, "sections", sections)
     if count <= 0:
         raise ShapeError(f"{op}: {count} sections. Use 1 or more.")
+    shapes.check_sizes(op, (count,))
     size, longer = divmod(x.shape[axis], count)
     return _parts(x, [0, *accumulate([size + 1] * longer + [size] * (count - longer))], axis)
 
