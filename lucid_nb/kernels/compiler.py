@@ -55,11 +55,12 @@ def target_machine():
         cpu=cpu, features=features, opt=3, reloc=relocation, codemodel="jitdefault", jit=True)
 
 
-def module_object(module, symbol, optimise=True, interleaves=True, check=None):
+def module_object(module, symbol, optimise=True, interleaves=True, check=None, as_written=False):
     """The object file of LLVM IR (text or a parsed module), in which only `symbol` is visible from outside.
 
     `check(module)` may refuse what was made of it. `interleaves`: whether vectorised loops may run several vectors at
-    once, which sums need, and which leaves more elements at the end of a row to be done one by one.
+    once, which sums need, and which leaves more elements at the end of a row to be done one by one. `as_written`:
+    the text decides by itself what is in vectors and what is unrolled.
     """
     import llvmlite.binding as llvm
     machine = target_machine()
@@ -69,7 +70,7 @@ def module_object(module, symbol, optimise=True, interleaves=True, check=None):
             item.linkage = "internal"
     if optimise:
         tuning = llvm.create_pipeline_tuning_options(speed_level=3)
-        tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = True
+        tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = not as_written
         tuning.loop_interleaving = interleaves
         passes = llvm.create_pass_builder(machine, tuning)
         passes.getModulePassManager().run(module, passes)

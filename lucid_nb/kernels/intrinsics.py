@@ -224,6 +224,17 @@ def call_kernel(typing, address, count, table):
 
 
 @intrinsic
+def call_address(typing, address, *arguments):
+    """Call a C function without result at an address, such as an emitted kernel: pointers as int64 addresses."""
+    def emit(context, builder, sig, args):
+        values = cgutils.unpack_tuple(builder, args[1], len(arguments))
+        kind = ir.FunctionType(ir.VoidType(), [value.type for value in values])
+        builder.call(builder.inttoptr(args[0], kind.as_pointer()), values)
+        return context.get_dummy_value()
+    return types.void(address, types.StarArgTuple(arguments)), emit
+
+
+@intrinsic
 def call_examiner(typing, address, layout, table, count):
     """Call `int64 examiner(layout, table, count)` of loops/conditions.py at an address."""
     def emit(context, builder, sig, args):
