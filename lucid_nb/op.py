@@ -338,7 +338,8 @@ class Primitive:
 
     `forward(table, *raws, **params)` gives a raw array or a tuple of them. `pullback(ops, info, g, *kept, **params)`
     gives a gradient for each input, None for none; `ops.name(...)` calls another op, `kept` are the inputs and results
-    that `keeps` numbers, `info` says the shapes and dtypes of the inputs and which of them want a gradient.
+    that `keeps` numbers (results after the inputs where there are several, whose gradients are then a dict by number),
+    `info` says the shapes and dtypes of the inputs and which of them want a gradient.
     """
 
     def __init__(self, name: str, forward: Callable, pullback: Callable | None, keeps: tuple[int, ...] = (),
@@ -360,12 +361,20 @@ class Primitive:
         """Gradients of the inputs."""
         kept = node.unpack()
         if call.records:
-            edges = [node if number == RESULT else node.edges[number] for number in self.keeps]
+            edges = [self._edge_of(node, number) for number in self.keeps]
             kept = list(map(call.lift, kept, edges, node.versions))
         assert self._pullback is not None
         gradients = self._pullback(call, Info(node), g, *kept, **(node.plan or {}))
         return [None if g is None or edge is None else call.fit(g, *like)
                 for g, edge, like in zip(gradients, node.edges, node.like)]
+
+    @staticmethod
+    def _edge_of(node: tape.Node, number: int) -> Any:
+        """Where a kept value stands in the graph: an input behind the node, the result on it, one of several at it."""
+        inputs = len(node.edges)
+        if number == RESULT:
+            return node
+        return node.edges[number] if number < inputs else tape.Port(node, number - inputs)
 
 
 class Info:
