@@ -96,6 +96,9 @@ def gather(x: Any, index: Any, /, axis: int = -1) -> Tensor:
             [4, 3]])
     """
     x = as_tensor("gather", x)
+    if x.ndim == 0:                                                     # counts as an array of one element
+        x, index = reshape(x, 1), as_tensor("gather", index)
+        return reshape(gather(x, reshape(index, -1), axis), index.shape)
     axis = shapes.normalize_axis("gather", axis, x.ndim)
     index = along_positions("gather", index, x, axis)
     region = region_of("gather", x.shape, index.shape, axis)

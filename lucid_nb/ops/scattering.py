@@ -80,6 +80,9 @@ _prod_along = Primitive("prod_along", lambda table, x, index, values, axis: tabl
 def _scattered(op: str, x: Any, index: Any, src: Any, axis: int, join: Callable) -> Tensor:
     """A copy of x whose elements at positions along an axis are joined with those of src, by PyTorch's rules."""
     x = as_tensor(op, x)
+    if x.ndim == 0:                                                     # counts as an array of one element
+        index, src = reshape(as_tensor(op, index), -1), src if type(src) in dtypes.WEAK else reshape(src, -1)
+        return reshape(_scattered(op, reshape(x, 1), index, src, axis, join), ())
     axis = shapes.normalize_axis(op, axis, x.ndim)
     index = along_positions(op, index, x, axis)
     region = region_of(op, x.shape, index.shape, axis)

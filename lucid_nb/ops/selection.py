@@ -147,7 +147,7 @@ def _bools(op: str, mask: Any) -> np.ndarray:
 
 @public()
 def masked_fill(x: Any, mask: Any, value: Any, /) -> Tensor:
-    """x with one value where a mask, broadcast to it, holds; in x's dtype.
+    """x with one value where a mask holds, both broadcast; in x's dtype.
 
     >>> import lucid_nb as lnb
     >>> lnb.masked_fill(lnb.tensor([1.0, 2.0]), [False, True], float("-inf"))
@@ -160,8 +160,7 @@ def masked_fill(x: Any, mask: Any, value: Any, /) -> Tensor:
     filling = as_value(x, value)
     if filling.size != 1:
         raise ShapeError(f"masked_fill: a value of shape {filling.shape}. Give one number, or use where.")
-    if shapes.broadcast_shapes("masked_fill", x.shape, found.shape) != x.shape:
-        raise ShapeError(f"masked_fill: a mask of shape {found.shape} for {x.shape}. Make it broadcast to that.")
+    shapes.broadcast_shapes("masked_fill", x.shape, found.shape)
     return choice(found, reshape(filling, ()).astype(x.dtype, copy=False), x)
 
 

@@ -114,6 +114,21 @@ def test_scatter_reduce_and_its_gradient_equal_torch(reduce, include_self):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("index", [0, [0]])
+def test_0d_arrays_count_as_one_element_as_torchs(index, device):
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
+    x, theirs, places = lnb.tensor(3.0, dtype="float32", device=device), torch.tensor(3.0), torch.tensor(index)
+    src = np.full(np.shape(index), 5.0, "float32")
+    for name, more in {"gather": (), "scatter": (src,), "scatter_add": (src,)}.items():
+        wanted = getattr(torch, name)(theirs, 0, places, *map(torch.tensor, more))
+        found = getattr(lnb, name)(x, index, *[lnb.tensor(part, device=device) for part in more], axis=0)
+        assert found.shape == tuple(wanted.shape) and found.tolist() == wanted.tolist()
+    assert lnb.scatter(x, index, 7.0).item() == 7
+    assert lnb.scatter_reduce(x, index, lnb.tensor(src, device=device), reduce="amax").item() == 5
+    if device == "cpu":
+        check_grad(lambda x, y: lnb.gather(lnb.scatter_add(x, index, y), index) ** 2, 3.0, src)
+
+
 def test_gather_and_scatter_take_a_smaller_index_as_torch():
     torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
     x, src, index = data((4, 5, 3), "float64"), data((3, 6, 3), "float64", 2), RANDOM.integers(0, 5, (2, 6, 1))

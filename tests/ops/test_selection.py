@@ -121,6 +121,14 @@ def test_select_and_piecewise_equal_numpy(dtype):
         x, x.real > 0, [lambda v, k: v * k, 0], 1))
 
 
+@pytest.mark.parametrize("shapes", [((2, 3), (3,)), ((3,), (2, 3)), ((), (2,)), ((2, 1), (1, 3)), ((0,), (2, 1))])
+def test_masked_fill_broadcasts_both_as_numpys_where(shapes):
+    x, mask = [np.arange(np.prod(shape)).reshape(shape) for shape in shapes]
+    mask = mask % 2 == 0
+    np.testing.assert_array_equal(lnb.masked_fill(x, mask, 9).numpy(), np.where(mask, 9, x))
+    check_grad(lambda x: lnb.masked_fill(x, mask, 9) ** 2, x.astype("float64"))
+
+
 def test_one_hot_equals_comparison(device):
     classes = np.array([[0, 2], [1, 0]])
     found = lnb.one_hot(oracles.on(device, classes))
@@ -128,6 +136,8 @@ def test_one_hot_equals_comparison(device):
     np.testing.assert_array_equal(found.numpy(), classes[..., None] == np.arange(3))
     assert lnb.one_hot(oracles.on(device, classes), 5, dtype="float32").shape == (2, 2, 5)
     assert lnb.one_hot(lnb.zeros((0,), dtype="int64"), 3).shape == (0, 3)
+    narrow = lnb.one_hot(oracles.on(device, np.array([1, 127], "int8")), 300).to_host()      # classes beyond int8
+    np.testing.assert_array_equal(narrow, np.arange(300) == np.array([[1], [127]]))
 
 
 GRADIENTS = {
@@ -183,7 +193,7 @@ def test_refusals():
     for call, kind in ((lambda: lnb.nonzero(lnb.tensor(1.0)), ShapeError), (lambda: lnb.where(x, x), LucidError),
                        (lambda: lnb.compress([[True]], x), ShapeError), (lambda: lnb.masked_fill(x, x, 1), LucidError),
                        (lambda: lnb.masked_fill(x, x > 0, [1, 2]), ShapeError),
-                       (lambda: lnb.masked_fill(x[0], x > 0, 1), ShapeError),
+                       (lambda: lnb.masked_fill(x, lnb.ones(7) > 0, 1), ShapeError),
                        (lambda: lnb.place(x, [True], 1), ShapeError), (lambda: lnb.putmask(x, [True], 1), ShapeError),
                        (lambda: lnb.place(x, x == 0, []), ShapeError), (lambda: lnb.select([], []), ShapeError),
                        (lambda: lnb.select([x], [x]), LucidError), (lambda: lnb.one_hot([-1]), IndexError),
