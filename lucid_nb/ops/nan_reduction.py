@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes, shapes
 from ..apply import apply
 from ..array import Tensor
@@ -12,8 +14,8 @@ from ..register import functions, public
 from . import reducers
 from .logic import where as choose
 from .movement import as_tensor, astype, deliver
-from .reduction import Axis, argmax, argmin, extreme, mask_of, prod, sum, total
-from .statistics import correction_of, float_operand, mean, quotient, squared_deviations, std, var, warn_where
+from .reduction import Axis, deliver_places, extreme, mask_of, place, prod, sum, total
+from .statistics import correction_of, float_operand, mean_of, quotient, squared_deviations, std, var, warn_where
 
 
 def _may_have_nan(x: Tensor) -> bool:
@@ -105,13 +107,13 @@ def nanmin(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bo
 
 def _nan_place(name: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     x = as_tensor(name, x).detach()
-    find, worst = (argmax, float("-inf")) if name == "nanargmax" else (argmin, float("inf"))
-    if not _may_have_nan(x):
-        return find(x, axis, keepdims=keepdims)
+    op, worst = (reducers.argmax_of, float("-inf")) if name == "nanargmax" else (reducers.argmin_of, float("inf"))
+    if not _may_have_nan(x) or x.size == 0:
+        return place(name, op, x, axis, keepdims)
     is_number = x == x
-    if not bool(functions["any"](is_number, axis).all().item()):
+    if not bool(functions["any"](is_number, shapes.reduction_axes(name, axis, x.ndim)).all().item()):
         raise ShapeError(f"{name}: All-NaN slice encountered in shape {x.shape}. Leave such slices out.")
-    return find(choose(is_number, x, worst), axis, keepdims=keepdims)
+    return place(name, op, choose(is_number, x, worst), axis, keepdims)
 
 
 @public()
@@ -122,7 +124,7 @@ def nanargmax(x: Any, /, axis: int | None = None, out: Tensor | None = None, *, 
     >>> lnb.nanargmax(lnb.tensor([1.0, lnb.nan, 3.0]))
     tensor(2)
     """
-    return deliver("nanargmax", _nan_place("nanargmax", x, axis, keepdims), out)
+    return deliver_places("nanargmax", _nan_place("nanargmax", x, axis, keepdims), out)
 
 
 @public()
@@ -133,7 +135,7 @@ def nanargmin(x: Any, /, axis: int | None = None, out: Tensor | None = None, *, 
     >>> lnb.nanargmin(lnb.tensor([1.0, lnb.nan, 3.0]))
     tensor(0)
     """
-    return deliver("nanargmin", _nan_place("nanargmin", x, axis, keepdims), out)
+    return deliver_places("nanargmin", _nan_place("nanargmin", x, axis, keepdims), out)
 
 
 # ------------------------------------------------------------------------------------- means and variances
@@ -155,13 +157,15 @@ def nanmean(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None 
     """
     x = as_tensor("nanmean", x)
     if not _may_have_nan(x):
-        return mean(x, axis, dtype, out, keepdims, where=where)
+        return deliver("nanmean", mean_of("nanmean", x, axis, dtype, keepdims, where), out)
     x, wanted = float_operand("nanmean", x, dtype)
     axes = shapes.reduction_axes("nanmean", axis, x.ndim)
     count = _counts(x, mask_of("nanmean", x, where), axes, keepdims)
     warn_where(count == 0, "Mean of empty slice")
     total_ = nansum(x, axes, keepdims=keepdims, where=where)
-    return deliver("nanmean", astype(quotient(total_, count), wanted, copy=False), out)
+    with np.errstate(invalid="ignore"):                    # the warning above says it
+        found = quotient(total_, count)
+    return deliver("nanmean", astype(found, wanted, copy=False), out)
 
 
 def _nan_variance(op: str, x: Tensor, axis: Axis, dtype: Any, correction: float, keepdims: bool, where: Any,
@@ -174,7 +178,7 @@ def _nan_variance(op: str, x: Tensor, axis: Axis, dtype: Any, correction: float,
     warn_where(degrees <= 0, "Degrees of freedom <= 0 for slice.")
     found = squared_deviations(x, axes, keepdims, numbers, mean)
     found = quotient(found, choose(degrees > 0, degrees, float("nan")))
-    return found, found.dtype if wanted.kind == "c" else wanted
+    return found, found.dtype if wanted.kind == "c" and dtype is None else wanted
 
 
 @public()

@@ -66,12 +66,14 @@ def total(op: Primitive, join: str, fill: int, x: Any, axis: Axis, dtype: Any, k
     axes = shapes.reduction_axes(name, axis, x.ndim)
     x = x if x.dtype == wanted else astype(x, wanted)
     if where is not True:
-        x = kept(x, mask_of(name, x, where), fill)
+        x = kept(x, mask_of(name, x, where), bool(fill) if wanted.kind == "b" else fill)
     if axes:
         result = apply(op, (x,), {"axes": axes, "keepdims": keepdims})
     else:
         result = choose(x == x, x, fill) if name.startswith("nan") else x.copy()
-    return result if initial is None else functions[join](result, initial_of(name, initial, result))
+    if initial is None:
+        return result
+    return astype(functions[join](result, initial_of(name, initial, result)), result.dtype, copy=False)
 
 
 @public()
@@ -156,6 +158,7 @@ def min(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool 
 def place(name: str, op: Primitive, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     """The place of an extreme, on behalf of a function."""
     x = as_tensor(name, x)
+    axis = None if x.ndim == 0 and axis in (0, -1) else axis
     if x.size == 0 and (axis is None or x.shape[shapes.normalize_axis(name, axis, x.ndim)] == 0):
         raise ShapeError(f"{name}: no elements, shape {x.shape}. Give at least one.")
     if axis is None:
@@ -163,6 +166,13 @@ def place(name: str, op: Primitive, x: Any, axis: int | None, keepdims: bool) ->
         return found.reshape((1,) * x.ndim) if keepdims else found
     axis = shapes.normalize_axis(name, axis, x.ndim)
     return apply(op, (x.detach(),), {"axis": axis, "keepdims": keepdims})
+
+
+def deliver_places(op: str, places: Tensor, out: Any) -> Any:
+    """`deliver` by NumPy's rule for places: out may be of any dtype whose values int64 holds."""
+    if isinstance(out, (Tensor, np.ndarray)) and not np.can_cast(out.dtype, dtypes.INT64):
+        raise DTypeError(f"{op}: out is {out.dtype}, places are integers. Give out as int64.")
+    return deliver(op, places, out, "unsafe")
 
 
 @public()
@@ -173,7 +183,7 @@ def argmax(x: Any, /, axis: int | None = None, out: Tensor | None = None, *, kee
     >>> lnb.argmax(lnb.tensor([1.0, 7.0, 7.0]))
     tensor(1)
     """
-    return deliver("argmax", place("argmax", reducers.argmax_of, x, axis, keepdims), out)
+    return deliver_places("argmax", place("argmax", reducers.argmax_of, x, axis, keepdims), out)
 
 
 @public()
@@ -184,12 +194,12 @@ def argmin(x: Any, /, axis: int | None = None, out: Tensor | None = None, *, kee
     >>> lnb.argmin(lnb.tensor([[1.0, 7.0], [2.0, 0.0]]), axis=1)
     tensor([0, 1])
     """
-    return deliver("argmin", place("argmin", reducers.argmin_of, x, axis, keepdims), out)
+    return deliver_places("argmin", place("argmin", reducers.argmin_of, x, axis, keepdims), out)
 
 
 @public()
 def logsumexp(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
-    """Logarithm of the sum of exponentials, without overflow; of nothing but -inf it is -inf, with gradient 0.
+    """Logarithm of the sum of exponentials, without overflow; of nothing or only -inf it is -inf, with gradient 0.
 
     >>> import lucid_nb as lnb
     >>> lnb.logsumexp(lnb.tensor([1000.0, 1000.0])).item()
@@ -198,8 +208,6 @@ def logsumexp(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor
     x = as_tensor("logsumexp", x)
     axes = shapes.reduction_axes("logsumexp", axis, x.ndim)
     x = astype(x, dtypes.real_float("logsumexp", x.dtype), copy=False)
-    if extent(x, axes) == 0:
-        raise ShapeError(f"logsumexp: no elements along axis {axis} of shape {x.shape}. Give at least one.")
     if not axes:
         return x.copy()
     return apply(reducers.logsumexp_of, (x,), {"axes": axes, "keepdims": keepdims})

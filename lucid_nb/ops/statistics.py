@@ -8,7 +8,7 @@ import numpy as np
 from .. import backend, dtypes, shapes
 from ..apply import apply
 from ..array import Tensor, fresh
-from ..errors import ShapeError
+from ..errors import DTypeError, ShapeError
 from ..expr import Expr, Vocabulary
 from ..op import Info, Primitive, registry
 from ..register import functions, public
@@ -59,6 +59,8 @@ def float_operand(op: str, x: Any, dtype: Any) -> tuple[Tensor, np.dtype]:
     """The operand in the dtype that a mean is computed in, and the dtype that it is given in."""
     x = as_tensor(op, x)
     wanted = dtypes.as_dtype(op, dtype) if dtype is not None else x.dtype
+    if dtype is not None and not dtypes.is_inexact(wanted):
+        raise DTypeError(f"{op}: dtype {wanted} does not hold what lies between integers. Use a float dtype.")
     wanted = wanted if dtypes.is_inexact(wanted) else dtypes.FLOAT64
     compute = dtypes.FLOAT32 if wanted in (dtypes.FLOAT16, dtypes.BFLOAT16) else wanted
     return (x if x.dtype == compute else astype(x, compute)), wanted
@@ -76,10 +78,10 @@ def quotient(value: Tensor, count: Tensor | float) -> Tensor:
     return value / float(count)
 
 
-def warn_where(condition: Any, text: str) -> None:
+def warn_where(condition: Any, text: str, depth: int = 3) -> None:
     """NumPy's warning, on behalf of the caller of the public function."""
     if condition if not isinstance(condition, Tensor) else bool(any(condition).item()):
-        warnings.warn(text, RuntimeWarning, stacklevel=3)
+        warnings.warn(text, RuntimeWarning, stacklevel=depth)
 
 
 @public()
@@ -91,13 +93,32 @@ def mean(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = N
     >>> lnb.mean(lnb.tensor([[1.0, 2.0], [3.0, 5.0]]), axis=1)
     tensor([1.5, 4. ])
     """
-    x, wanted = float_operand("mean", x, dtype)
-    axes = shapes.normalize_axes("mean", axis, x.ndim)
-    mask = mask_of("mean", x, where)
+    return deliver("mean", mean_of("mean", as_tensor("mean", x), axis, dtype, keepdims, where), out)
+
+
+def mean_of(op: str, x: Tensor, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Tensor:
+    """The mean, on behalf of a function."""
+    x, wanted, sums = _mean_operand(op, x, dtype)
+    axes = shapes.normalize_axes(op, axis, x.ndim)
+    mask = mask_of(op, x, where)
     count = count_of(x, mask, axes, keepdims)
-    warn_where(count == 0, "Mean of empty slice")
-    total = sum(kept(x, mask, 0), axes, keepdims=keepdims)
-    return deliver("mean", astype(quotient(total, count), wanted, copy=False), out)
+    warn_where(count == 0, "Mean of empty slice", 4)
+    total = sum(kept(x, mask, False if x.dtype.kind == "b" else 0), axes, sums, keepdims=keepdims)
+    total = total if dtypes.is_inexact(total.dtype) else astype(total, dtypes.FLOAT64)
+    return astype(quotient(total, count), wanted, copy=False)
+
+
+def _mean_operand(op: str, x: Tensor, dtype: Any) -> tuple[Tensor, np.dtype, np.dtype | None]:
+    """The operand of a mean, the dtype that it is given in, and the one that is summed in.
+
+    Integers of up to 32 bits are summed exactly, by 64; where an integer dtype is asked for, NumPy sums in it.
+    """
+    given = None if dtype is None else dtypes.as_dtype(op, dtype)
+    if given is not None and not dtypes.is_inexact(given):
+        return astype(x, given, copy=False), given, given
+    if given is None and x.dtype.kind in "biu" and x.dtype.itemsize < 8:
+        return x, dtypes.FLOAT64, None
+    return *float_operand(op, x, dtype), None
 
 
 # ----------------------------------------------------------------------------------------------- variances
@@ -139,7 +160,7 @@ def variance(op: str, x: Any, axis: Axis, dtype: Any, correction: float, keepdim
     mask = mask_of(op, x, where)
     degrees = count_of(x, mask, axes, keepdims) - correction
     warn_where(degrees <= 0, "Degrees of freedom <= 0 for slice")
-    wanted = real_dtype(wanted)
+    wanted = wanted if dtype is not None else real_dtype(wanted)
     if mask is None and mean is None and x.size and backend.of(x.raw).has("moments"):
         how = {"axes": axes, "keepdims": keepdims, "degrees": float(np.maximum(degrees, 0))}
         return apply(_variance, (x,), how), wanted

@@ -140,3 +140,22 @@ def test_deviation_of_equals_is_zero_with_gradient_zero(device):
     found = lnb.nanstd(x)
     found.backward()
     assert found.item() == 0 and not x.grad.to_host().any()
+
+
+@pytest.mark.filterwarnings("error")
+def test_mean_of_only_nan_warns_as_numpys():
+    for numbers in (np.full((2, 2), np.nan), np.zeros((0, 2))):
+        with pytest.raises(RuntimeWarning, match="Mean of empty slice"):
+            np.nanmean(numbers, axis=0)
+        with pytest.raises(RuntimeWarning, match="Mean of empty slice"):
+            lnb.nanmean(numbers, axis=0)
+    with pytest.warns(RuntimeWarning) as told:
+        lnb.nanmean(np.full((2, 2), np.nan), axis=0)
+    assert [str(one.message) for one in told] == ["Mean of empty slice"]
+
+
+def test_refusals_name_the_function_that_was_called():
+    with pytest.raises(errors.DTypeError, match="nanmean: "):
+        lnb.nanmean([1, 2], out=lnb.zeros((), dtype="int64"))
+    with pytest.raises(errors.AxisError, match="nanargmax: "):
+        lnb.nanargmax([1, 2], 3)

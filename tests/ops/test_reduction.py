@@ -90,7 +90,8 @@ def test_empty_arrays(device):
     empty = lnb.asarray(np.zeros((0, 3), "float32"), device=device)
     assert lnb.sum(empty).item() == 0 and lnb.sum(empty, axis=0).tolist() == [0, 0, 0]
     assert lnb.sum(empty, axis=1).shape == (0,) and lnb.all(empty).item() is True and lnb.any(empty).item() is False
-    for name in ("max", "min", "argmax", "argmin", "logsumexp"):
+    assert lnb.logsumexp(empty, axis=0).tolist() == [-np.inf] * 3 and lnb.logsumexp(empty).item() == -np.inf
+    for name in ("max", "min", "argmax", "argmin"):
         with pytest.raises(errors.ShapeError, match=f"{name}: no elements"):
             getattr(lnb, name)(empty, axis=0)
     assert lnb.max(empty, axis=1).shape == (0,)
@@ -286,3 +287,43 @@ def test_zero_dimensions_have_the_axis_that_numpy_gives_them(name, axis):
     assert found.shape == () and found.item() == getattr(np, name)(np.float64(3), axis=axis)
     with pytest.raises(lnb.AxisError, match="axis 1 of a 0-d array"):
         getattr(lnb, name)(lnb.tensor(3.0), axis=1)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin", "nanargmax", "nanargmin"])
+def test_place_in_a_number_is_numpys(name, device):
+    ours, theirs = getattr(lnb, name), getattr(np, name)
+    for axis in (0, -1, None):
+        for keepdims in (False, True):
+            found = ours(lnb.asarray(np.float32(3), device=device), axis, keepdims=keepdims)
+            np.testing.assert_array_equal(found.to_host(), theirs(np.float32(3), axis, keepdims=keepdims), strict=True)
+    with pytest.raises(errors.AxisError, match=f"{name}: axis 1 of a 0-d array"):
+        ours(lnb.asarray(np.float32(3), device=device), 1)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin", "nanargmax", "nanargmin"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "int64", "uint64", "float32", "float64", "complex64"])
+def test_place_goes_into_the_dtypes_that_numpy_takes(name, dtype):
+    x, out = np.array([[1.0, 3.0, 2.0], [0.0, 5.0, -1.0]]), np.zeros(2, dtype)
+    try:
+        expected = getattr(np, name)(x, 1, out)
+    except TypeError:
+        with pytest.raises(errors.DTypeError, match=f"{name}: out is {dtype}, places are integers"):
+            getattr(lnb, name)(x, 1, lnb.zeros(2, dtype=dtype))
+    else:
+        found = getattr(lnb, name)(x, 1, lnb.zeros(2, dtype=dtype)).to_host()
+        np.testing.assert_array_equal(found, expected, strict=True)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "nansum", "nanprod"])
+def test_total_in_bools_stays_in_bools(name):
+    x, mask = np.array([[2, 0, 1], [0, 0, 3]]), np.array([True, False, True])
+    for options in ({"where": mask}, {"initial": 1}, {"where": mask, "initial": 0, "axis": 1},
+                    {"where": mask, "axis": ()}):
+        found = getattr(lnb, name)(x, dtype=bool, **options)
+        np.testing.assert_array_equal(found.to_host(), getattr(np, name)(x, dtype=bool, **options), strict=True)
+
+
+def test_logsumexp_of_nothing_has_an_empty_gradient():
+    x = lnb.zeros((2, 0), requires_grad=True)
+    lnb.logsumexp(x, axis=1).sum().backward()
+    assert x.grad.shape == (2, 0)

@@ -216,3 +216,31 @@ def test_mean_of_nothing_warns_as_numpys(shape, axis, device):
 
 def test_mean_without_rows_but_with_columns_is_silent(device):
     assert lnb.zeros((0, 3), dtype="float32", device=device).mean(1).shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint16", "bool"])
+def test_mean_in_integers_is_numpys(dtype):
+    for x in (np.array([[1, 2, 4], [100, 100, 100]]), np.array([[1, 2.5, 4], [1, 1, 2]])):
+        found = lnb.mean(x, 1, dtype)
+        np.testing.assert_array_equal(found.to_host(), np.mean(x, 1, dtype), strict=True)
+    for name in ("var", "std", "nanvar", "nanstd"):
+        with pytest.raises(errors.DTypeError, match=f"{name}: dtype {dtype} does not hold what lies between integers"):
+            getattr(lnb, name)(X, dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_mean_of_integers_is_exact(dtype):
+    top = np.iinfo(dtype).max if dtype != "bool" else 1
+    x = np.full((3, 1001), top, dtype)
+    x[:, ::3] = top // 2
+    expected = [float(sum(map(int, row)) / 1001) for row in x]
+    np.testing.assert_allclose(lnb.mean(x, 1).to_host(), expected, rtol=0 if x.itemsize < 8 else 1e-15)
+    np.testing.assert_array_equal(lnb.mean(x, 1, where=x > top // 2).to_host(), np.mean(x, 1, where=x > top // 2))
+
+
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")    # NumPy's nanvar takes them from real numbers
+@pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
+def test_spread_in_complex_numbers_is_complex_where_asked_for(name):
+    for x in (X, X + 1j):
+        for dtype in (None, "complex64", "complex128"):
+            assert getattr(lnb, name)(x, dtype=dtype).dtype == getattr(np, name)(x, dtype=dtype).dtype
