@@ -10,6 +10,7 @@ from ..register import public
 from .gathering import take
 from .logic import where
 from .movement import as_tensor, deliver, reshape
+from .nan_reduction import nanmean
 from .quantile import elements_at, is_nan, merged_rows, valid_counts
 from .reduction import Axis
 from .sorting import in_order, partly_in_order
@@ -43,7 +44,10 @@ def _middle_without_nan(rows: Tensor) -> Tensor:
 def _median_of(name: str, x: Any, axis: Axis, out: Any, keepdims: bool, skips_nan: bool) -> Tensor:
     x = as_tensor(name, x)
     rows, axes = merged_rows(name, x, axis)
-    found = (_middle_without_nan if skips_nan and rows.size else _middle)(rows)
+    if skips_nan:
+        found = _middle_without_nan(rows) if rows.size else nanmean(rows, -1)
+    else:
+        found = _middle(rows)
     return deliver(name, reshape(found, shapes.reduced_shape(x.shape, axes, keepdims)), out)
 
 

@@ -1,8 +1,8 @@
 """Medians, quantiles and percentiles, by every definition that NumPy has; also of arrays with NaN taken out.
 
 A quantile is where two neighbours in sorted order meet: their places are found on the host from the number of elements
-alone, so gradients of any order go to the elements that count, the first of equals first. Where neighbours are equal,
-infinite ones too, the result is their value (NumPy has NaN for two infinities).
+alone, so gradients of any order go to the elements that count, the first of equals first. Between infinite neighbours,
+and next to one, the result is NaN where NumPy's is: it takes a multiple of their difference.
 """
 
 import warnings
@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 
 from .. import backend, dtypes, shapes
+from ..apply import as_array
 from ..array import Tensor
 from ..errors import DTypeError, ShapeError
 from ..register import public
 from .gathering import take
 from .logic import where
 from .movement import as_tensor, astype, broadcast_to, deliver, permute_dims, reshape
+from .nan_reduction import nanmean
 from .places import take_places
 from .reduction import Axis
 from .sorting import in_order, partly_in_order, places_in_order
-from .statistics import mean
 
 
 # ------------------------------------------------------------------------------------------------- definitions
@@ -99,7 +100,9 @@ class Wanted:
 
 def _wanted(name: str, q: Any, hundred: bool, method: str, weights: Any) -> Wanted:
     is_weak = type(q) in (int, float)
-    found = np.asarray(q.to_host() if isinstance(q, Tensor) else q)
+    found = q.to_host() if isinstance(q, Tensor) else as_array(name, q)
+    if found.dtype.kind not in "biuf" and found.dtype != dtypes.BFLOAT16:
+        raise DTypeError(f"{name}: q is {found.dtype}. Use real numbers.")
     found = np.asarray(np.true_divide(found, 100)) if hundred else found
     if method not in METHODS:
         raise ShapeError(f"{name}: method {method!r} is unknown. Use one of {', '.join(METHODS)}.")
@@ -154,20 +157,17 @@ def _shaped(result: Tensor, x: Tensor, axes: shapes.Shape, q_shape: shapes.Shape
 
 # -------------------------------------------------------------------------------------------------- quantiles
 def _joined(a: Tensor, b: Tensor, share: np.ndarray, wanted: Wanted) -> Tensor:
-    """The point between neighbours, from the nearer one, as NumPy interpolates; the first where they are equal."""
+    """The point between neighbours, from the nearer one, as NumPy interpolates."""
     table = backend.of(a.raw)
     kind = share.dtype if not wanted.is_weak else a.dtype if dtypes.is_inexact(a.dtype) else dtypes.FLOAT64
     low, high = [Tensor(table.from_numpy(part.astype(kind))) for part in (share, 1 - share)]
-    is_same = a == b
-    step = where(is_same, 0, b) - where(is_same, 0, a)
-    return where(is_same, a, where(low >= 0.5, b - step * high, a + step * low))
+    step = b - a
+    return where(low >= 0.5, b - step * high, a + step * low)
 
 
 def _plain(rows: Tensor, wanted: Wanted) -> Tensor:
     """The quantiles of rows, NaN where a row has one, along a last axis."""
     count = rows.shape[-1]
-    if count == 0 and shapes.product(rows.shape[:-1]):
-        raise ShapeError(f"{wanted.name}: no elements to take quantiles of. Give at least one.")
     spot = wanted.spot(count, wanted.q.ravel())
     has_nan = dtypes.is_inexact(rows.dtype)
     kth = {*spot.low.tolist(), *spot.high.tolist()} | ({count - 1} if has_nan else set())
@@ -234,8 +234,10 @@ def _quantiles(x: Any, axis: Axis, out: Any, keepdims: bool, wanted: Wanted, ski
         raise DTypeError(f"{wanted.name}: {x.dtype} has no order. Take abs(x).")
     rows, axes = merged_rows(wanted.name, x, axis)
     if skips_nan and rows.size == 0:
-        found = mean(rows, -1, keepdims=True)
+        found = nanmean(rows, -1, keepdims=True)
         return deliver(wanted.name, _shaped(found, x, axes, (), keepdims), out)
+    if rows.shape[-1] == 0 and shapes.product(rows.shape[:-1]):
+        raise ShapeError(f"{wanted.name}: no elements to take quantiles of. Give at least one.")
     if wanted.weights is not None:
         found = _weighted(rows, _weight_rows(wanted, x, axis), wanted, skips_nan)
     else:

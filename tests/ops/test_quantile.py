@@ -103,10 +103,14 @@ def test_out_and_overwrite_input_keep_the_input():
     np.testing.assert_array_equal(x.to_host(), X)
 
 
-def test_equal_infinities_are_their_own_quantile():
-    assert lnb.quantile([1.0, np.inf, np.inf], 0.75).item() == np.inf
-    assert lnb.percentile([1.0, np.inf], 100).item() == np.inf
-    assert lnb.quantile([-np.inf, -np.inf, 1.0], [0.25, 1.0]).tolist() == [-np.inf, 1]
+@pytest.mark.filterwarnings("ignore:invalid value encountered")
+@pytest.mark.parametrize("method", METHODS)
+def test_infinite_neighbours_give_what_numpy_gives(method):
+    for row in ([1.0, 2.0, np.inf], [-np.inf, -np.inf, 1.0], [1.0, np.inf, np.inf], [-np.inf, 0.0, np.inf, np.inf]):
+        for q in (0.0, 0.1, 0.5, 0.6, 0.75, 1.0, [0.25, 0.5, 1.0]):
+            found = lnb.quantile(row, q, method=method).to_host()
+            np.testing.assert_array_equal(found, np.quantile(row, q, method=method))
+            np.testing.assert_array_equal(lnb.nanquantile([*row, np.nan], q, method=method).to_host(), found)
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered")
@@ -138,16 +142,29 @@ def test_gradient_follows_the_cpu(device):
     check_against_cpu(lambda x: lnb.median(x * x, 1), X[:2, :, :2], device=device)
 
 
-def test_gradient_of_equals_goes_to_the_first():
-    x = lnb.tensor([2.0, 2.0, 2.0], requires_grad=True)
-    lnb.quantile(x, 0.25).backward()
-    assert x.grad.tolist() == [1, 0, 0]
+@pytest.mark.parametrize("function", ["quantile", "nanquantile"])
+def test_gradient_of_equals_is_torchs(function):
+    torch = pytest.importorskip("torch")
+    rows = np.array([[2.0, 2.0, 2.0, 2.0], [1.0, 0.0, 1.0, 0.0], [3.0, 3.0, 1.0, 1.0]])
+    ours, theirs = lnb.tensor(rows, requires_grad=True), torch.tensor(rows, requires_grad=True)
+    for q in (0.25, 0.5, 0.8):
+        getattr(lnb, function)(ours, q, axis=1).sum().backward()
+        getattr(torch, function)(theirs, q, dim=1).sum().backward()
+        order = np.argsort(rows, axis=1, kind="stable")               # equals may stand in any order there
+        np.testing.assert_allclose(*[np.sort(np.take_along_axis(np.asarray(g), order, 1)) for g in
+                                     (ours.grad.to_host(), theirs.grad.numpy())], rtol=1e-12)
+        ours.grad = theirs.grad = None
 
 
 # ------------------------------------------------------------------------------------------------- errors
 def test_bad_arguments_are_refused_with_the_values():
     with pytest.raises(errors.ShapeError, match=r"quantile: q goes from 2 to 2. Use 0 to 1."):
         lnb.quantile(X, 2)
+    with pytest.raises(errors.DTypeError, match=r"quantile: q is <U1\. Use real numbers\."):
+        lnb.quantile(X, "a")
+    for weights in (None, np.zeros((3, 0))):
+        with pytest.raises(errors.ShapeError, match="quantile: no elements to take quantiles of"):
+            lnb.quantile(np.zeros((3, 0)), 0.5, axis=1, method="inverted_cdf", weights=weights)
     with pytest.raises(errors.ShapeError, match=r"percentile: q goes from -1 to 50. Use 0 to 100."):
         lnb.percentile(X, [-1, 50])
     with pytest.raises(errors.ShapeError, match=r"quantile: method 'best' is unknown. Use one of inverted_cdf, "):
@@ -166,3 +183,21 @@ def test_bad_arguments_are_refused_with_the_values():
         lnb.quantile(X + 1j, 0.5)
     with pytest.raises(errors.ShapeError, match="quantile: no elements to take quantiles of"):
         lnb.quantile(np.zeros((0, 3)), 0.5, axis=0)
+
+
+def test_quantile_of_no_rows_is_empty():
+    rows = np.zeros((0, 3))
+    for weights in (None, rows):
+        for method in ("linear", "inverted_cdf")[weights is not None:]:
+            found = lnb.quantile(rows, [0.5, 0.2], axis=1, method=method, weights=weights).to_host()
+            np.testing.assert_array_equal(found, np.quantile(rows, [0.5, 0.2], axis=1, method=method), strict=True)
+
+
+@pytest.mark.parametrize("call", [lambda lib: lib.nanmedian(np.zeros(0)), lambda lib: lib.nanquantile([], 0.5)])
+def test_nothing_at_all_warns_as_numpys(call):
+    texts = []
+    for library in (lnb, np):
+        with pytest.warns(RuntimeWarning) as told:
+            assert np.isnan(float(call(library)))
+        texts.append([str(one.message) for one in told])
+    assert texts[0] == texts[1]
