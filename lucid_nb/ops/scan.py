@@ -81,9 +81,9 @@ _extreme = Primitive("extreme_scan", lambda table, x, kind, axis: entry(table, "
 
 # ------------------------------------------------------------------------------------------------ functions
 def _scanned(op: Primitive, x: Any, axis: int | None, dtype: Any, out: Any, name: str) -> Tensor:
-    """A running sum or product as NumPy's: flat without an axis, integers in 64 bits."""
+    """A running sum or product as NumPy's: flat without an axis (a number is an array of one), integers in 64 bits."""
     x = as_tensor(name, x)
-    x, axis = (reshape(x, -1), 0) if axis is None else (x, axis)
+    x, axis = (reshape(x, -1), 0 if axis is None else axis) if axis is None or x.ndim == 0 else (x, axis)
     axis = shapes.normalize_axis(name, axis, x.ndim)
     wanted = dtypes.as_dtype(name, dtype) if dtype is not None else sum_dtype(x.dtype)
     compute = wanted if wanted.kind != "b" else dtypes.INT64
@@ -117,8 +117,12 @@ def cumprod(x: Any, /, axis: int | None = None, dtype: Any = None, out: Tensor |
 
 def _cumulative(op: Primitive, x: Any, axis: int | None, dtype: Any, include_initial: bool, out: Any, first: int,
                 name: str) -> Tensor:
-    """The array API's scan: an axis is needed where there are several, and the empty one may come first."""
+    """The array API's scan: an axis is needed where there are several, and the empty one may come first.
+
+    As in NumPy, a number is taken for an array of one element.
+    """
     x = as_tensor(name, x)
+    x = x if x.ndim else reshape(x, -1)
     if axis is None and x.ndim != 1:
         raise ShapeError(f"{name}: which axis of shape {x.shape}? Give axis.")
     axis = shapes.normalize_axis(name, 0 if axis is None else axis, x.ndim)

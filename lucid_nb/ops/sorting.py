@@ -64,6 +64,12 @@ def _prepared(name: str, x: Any, axis: int | None, kind: Any, order: Any) -> tup
     return x, shapes.normalize_axis(name, axis, x.ndim)
 
 
+def _not_flat(name: str, x: Any) -> Tensor:
+    """The tensor; a number as an array of one element, as NumPy's functions that give places take it."""
+    x = as_tensor(name, x)
+    return x if x.ndim else reshape(x, -1)
+
+
 def _kth(name: str, kth: Kth, size: int) -> tuple[int, ...]:
     """Places from the front."""
     found = []
@@ -105,7 +111,7 @@ def argsort(x: Any, /, axis: int | None = -1, kind: str | None = None, order: An
     >>> lnb.argsort(lnb.tensor([3.0, 1.0, 2.0]))
     tensor([1, 2, 0])
     """
-    x, axis = _prepared("argsort", x, axis, kind, order)
+    x, axis = _prepared("argsort", _not_flat("argsort", x), axis, kind, order)
     return places_in_order(x, axis, bool(descending))
 
 
@@ -138,7 +144,7 @@ def argpartition(x: Any, /, kth: Kth, axis: int | None = -1, kind: str = "intros
     >>> lnb.argpartition(lnb.tensor([3.0, 1.0, 2.0]), 0)
     tensor([1, 2, 0])
     """
-    x, axis = _prepared("argpartition", x, axis, kind, order)
+    x, axis = _prepared("argpartition", _not_flat("argpartition", x), axis, kind, order)
     _kth("argpartition", kth, x.shape[axis])
     return places_in_order(x, axis)
 

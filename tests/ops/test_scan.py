@@ -173,3 +173,13 @@ def test_bad_arguments_are_refused_with_the_values(device):
         lnb.cummax(np.ones(2, "complex64"), 0)
     with pytest.raises(errors.DTypeError, match="logcumsumexp: has no meaning for complex64"):
         lnb.logcumsumexp(np.ones(2, "complex64"), 0)
+
+
+@pytest.mark.parametrize("name", [*SCANS, "cumulative_sum", "cumulative_prod"])
+def test_scan_of_a_number_is_that_of_one_element(name, device):
+    ours, theirs = getattr(lnb, name), getattr(np, name)
+    for axis in (0, -1, None):
+        found = ours(lnb.asarray(np.float32(3), device=device), axis=axis)
+        np.testing.assert_array_equal(found.to_host(), theirs(np.float32(3), axis=axis), strict=True)
+    with pytest.raises(errors.AxisError, match=f"{name}: axis 1 is out of range for 1 dimensions"):
+        ours(lnb.asarray(np.float32(3), device=device), axis=1)

@@ -144,8 +144,10 @@ def test_bad_arguments_are_refused_with_the_values(device):
     x = lnb.asarray(X.astype("float32"), device=device)
     with pytest.raises(errors.AxisError, match="sort: axis 3 is out of range for 3 dimensions"):
         lnb.sort(x, 3)
-    with pytest.raises(errors.AxisError, match="argsort: axis -1 of a 0-d array"):
-        lnb.argsort(x[0, 0, 0])
+    with pytest.raises(errors.AxisError, match="argsort: axis 1 is out of range for 1 dimensions"):
+        lnb.argsort(x[0, 0, 0], 1)
+    with pytest.raises(errors.AxisError, match="sort: axis -1 of a 0-d array"):
+        lnb.sort(x[0, 0, 0])
     with pytest.raises(errors.DTypeError, match="sort: order='a' names fields"):
         lnb.sort(x, order="a")
     with pytest.raises(errors.ShapeError, match="sort: kind 'bubble' is unknown"):
@@ -162,3 +164,10 @@ def test_bad_arguments_are_refused_with_the_values(device):
         lnb.searchsorted(x[0, :, 0], 1.0, sorter=[0, 1])
     with pytest.raises(errors.ShapeError, match="lexsort: no keys"):
         lnb.lexsort([])
+
+
+def test_places_of_a_number_are_those_of_one_element(device):
+    x = lnb.asarray(np.float32(3), device=device)
+    for axis in (0, -1, None):
+        assert lnb.argsort(x, axis).tolist() == np.argsort(np.float32(3), axis).tolist() == [0]
+        assert lnb.argpartition(x, 0, axis).tolist() == np.argpartition(np.float32(3), 0, axis).tolist() == [0]
