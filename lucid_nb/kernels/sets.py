@@ -105,6 +105,6 @@ def _isin_by_table(raw: np.ndarray, members: np.ndarray, low: int, high: int) ->
 
 
 def _offsets(raw: np.ndarray, low: int) -> np.ndarray:
-    """Distances from `low`, int64; new memory."""
+    """Distances from `low`, int64; new memory, of a 0-d array too."""
     wide = np.dtype(np.uint64 if raw.dtype.kind == "u" else np.int64)
-    return (raw.astype(wide, copy=False) - wide.type(low)).view(np.int64)
+    return np.asarray(raw.astype(wide, copy=False) - wide.type(low)).view(np.int64)

@@ -45,6 +45,7 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
     tensor([1, 3, 5])
     """
     x = as_tensor("diff", x)
+    n = shapes.as_integer("diff", "n", n)
     if n < 0:
         raise ShapeError(f"diff: n is {n}. Use 0 or more.")
     if n == 0:
@@ -111,6 +112,8 @@ def _spacings(spacing: tuple, axes: shapes.Shape, x: Tensor) -> list[Any]:
         if host.ndim != 1 or host.size != x.shape[axis]:
             raise ShapeError(f"gradient: coordinates of shape {host.shape} for axis {axis} of {x.shape[axis]} "
                              "elements. Give one each.")
+        if host.size < 2:
+            raise ShapeError(f"gradient: coordinates of shape {host.shape} for axis {axis}. Give 2 or more.")
         steps = np.diff(host.astype(np.float64) if host.dtype.kind in "iub" else host)
         found.append(float(steps[0]) if (steps == steps[0]).all() else steps)
     return found

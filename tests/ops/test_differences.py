@@ -79,3 +79,12 @@ def test_derivatives_follow_finite_differences():
     check_grad(lambda y, x: lnb.trapezoid(y * y, x), X, PLACES)
     check_grad(lambda x: lnb.gradient(x, 2.0, PLACES, edge_order=2), X)
     check_grad(lambda x: lnb.diff(x * x), X + 1j * X[::-1])
+
+
+def test_counts_and_coordinates_that_mean_nothing_are_refused():
+    for count in (1.5, "a"):
+        with pytest.raises(errors.ShapeError, match=f"diff: n {count!r} is not an integer. Use integers."):
+            lnb.diff(X, count)
+    for size in (0, 1):
+        with pytest.raises(errors.ShapeError, match=rf"gradient: coordinates of shape \({size},\) for axis 0"):
+            lnb.gradient(np.zeros(size), np.zeros(size))

@@ -100,3 +100,13 @@ def test_bad_arguments_are_refused():
         lnb.unique(X, axis=3)
     with pytest.raises(errors.ShapeError, match="isin: kind 'fast' is unknown"):
         lnb.isin(X, X, kind="fast")
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float32"])
+@pytest.mark.parametrize("count", [0, 2, 30])
+def test_membership_of_a_number_is_numpys(dtype, count):
+    members = np.arange(count).astype("int16")
+    for value in np.array([0, 1, 100]).astype(dtype):
+        for invert in (False, True):
+            found = lnb.isin(lnb.asarray(value), lnb.asarray(members), invert=invert).to_host()
+            np.testing.assert_array_equal(found, np.isin(value, members, invert=invert), strict=True)
