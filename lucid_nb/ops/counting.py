@@ -8,7 +8,7 @@ import numpy as np
 from .. import backend, dtypes, shapes
 from ..apply import apply, as_array, as_operand
 from ..array import Tensor, fresh
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, ShapeError, out_of_memory
 from ..op import Info, Primitive
 from ..register import public
 from ..storage import Slice
@@ -27,11 +27,15 @@ _tally = Primitive("tally", lambda table, places, weights, bins: table.scatter_a
     table.full((bins,), 0, table.dtype_of(weights)), places, weights), _pull_tally, keeps=(0,))
 
 
-def tallied(places: np.ndarray, weights: Tensor | None, bins: int, device: str) -> Tensor:
+def tallied(op: str, places: np.ndarray, weights: Tensor | None, bins: int, device: str) -> Tensor:
     """How often each of 0 to bins - 1 occurs (int64), or the sums of weights there, in order."""
     table = backend.table(device)
+    shapes.check_sizes(op, (bins,))
     if weights is None:
-        return fresh(table.from_numpy(backend.table("cpu").bincount(places, bins)))
+        try:
+            return fresh(table.from_numpy(backend.table("cpu").bincount(places, bins)))
+        except MemoryError as error:
+            raise out_of_memory(op, f"counting in {bins} bins", error) from error
     found: Tensor = apply(_tally, (fresh(table.from_numpy(places)), weights), {"bins": bins})
     return found
 
@@ -72,8 +76,6 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     minlength = shapes.as_integer("bincount", "minlength", minlength)
     if minlength < 0:
         raise ShapeError(f"bincount: minlength {minlength} is negative. Use 0 or more.")
-    if positions.dtype == np.uint64:
-        raise DTypeError("bincount: uint64 does not go into int64 safely. Use .astype('int64').")
     positions = positions.astype(INDEX, copy=False)
     low, high = backend.table("cpu").span(positions) if positions.size else (0, -1)
     if low < 0:
@@ -84,7 +86,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
         if found.dtype.kind == "c":
             raise DTypeError(f"bincount: weights are {found.dtype}. Count with .real and .imag.")
         found = astype(found, _accumulator(found.device), copy=False)
-    return tallied(positions, found, max(high + 1, minlength), device)
+    return tallied("bincount", positions, found, max(high + 1, minlength), device)
 
 
 def _accumulator(device: str) -> np.dtype:
@@ -114,19 +116,25 @@ def _edges(op: str, x: np.ndarray, bins: Any, range: Any, weights: Any) -> tuple
     elif not isinstance(bins, str) and range is None and data.size and data.dtype.kind in "fiu":
         # Only the ends decide: NumPy's own extremes of all data would be taken once more.
         data = np.array([data.min(), data.max()], data.dtype)
+    ends = _plain_range(op, range)
     try:
         ones = None if weights is None else np.ones(data.shape)          # that there are weights is all that counts
-        edges = np.histogram_bin_edges(data, bins, _plain_range(range), ones)
+        edges = np.histogram_bin_edges(data, bins, ends, ones)
     except TypeError as error:
         raise DTypeError(f"{op}: {error}. Use a positive integer, the name of a rule, or edges.") from None
     except ValueError as error:
-        raise ShapeError(f"{op}: {error}. Change bins or range.") from None
+        raise ShapeError(f"{op}: {str(error).rstrip('.')}. Change bins or range.") from None
     return np.asarray(edges), is_equal
 
 
-def _plain_range(range: Any) -> Any:
-    """A range of Python numbers."""
-    return None if range is None else tuple([end.item() if isinstance(end, Tensor) else end for end in range])
+def _plain_range(op: str, range: Any) -> Any:
+    """A range of numbers that NumPy knows."""
+    if range is None:
+        return None
+    found = tuple([end.item() if isinstance(end, Tensor) else end for end in range]) if np.iterable(range) else ()
+    if len(found) != 2 or any(isinstance(end, str) or np.ndim(end) for end in found):
+        raise DTypeError(f"{op}: range {range!r} is not two numbers. Give (low, high).")
+    return found
 
 
 def _bin_places(x: np.ndarray, edges: np.ndarray, is_equal: bool) -> np.ndarray:
@@ -177,7 +185,7 @@ def histogram(x: Any, /, bins: Any = 10, range: Any = None, density: bool | None
     if found is None and is_equal and host.size and _fits_float64(host):
         counts = fresh(backend.table(device).from_numpy(backend.table("cpu").histogram(host, edges.astype(DOUBLE))))
     else:
-        counts = tallied(_bin_places(host, edges, is_equal), found, count + 1, device)
+        counts = tallied("histogram", _bin_places(host, edges, is_equal), found, count + 1, device)
         counts = counts.moved(Slice((slice(0, count),))) if count >= 0 else counts
     limits = fresh(backend.table(device).from_numpy(edges))
     if density:
@@ -200,9 +208,10 @@ def histogram2d(x: Any, y: Any, /, bins: Any = 10, range: Any = None, density: b
     if one.shape != other.shape or one.ndim != 1:
         raise ShapeError(f"histogram2d: points of shapes {one.shape} and {other.shape}. "
                          "Give as many of each, on one axis.")
-    if not isinstance(bins, (int, np.integer)) and len(bins) not in (1, 2):
+    sizes = len(bins) if np.iterable(bins) else 0
+    if sizes > 2 or isinstance(bins, str):
         bins = [bins, bins]                                         # edges, the same on both axes
-    elif not isinstance(bins, (int, np.integer)) and len(bins) == 1:
+    elif sizes == 1:
         bins = [bins[0], bins[0]]
     counts, (rows, cols) = _cells("histogram2d", [one, other], bins, range, density, weights, _device_of(x))
     return counts, rows, cols
@@ -230,26 +239,37 @@ def histogramdd(x: Any, /, bins: Any = 10, range: Any = None, density: bool | No
     return counts, edges
 
 
+def _grid_edges(op: str, column: np.ndarray, bins: Any, range: Any) -> tuple[np.ndarray, bool]:
+    """The edges on one axis: in float64, but between extremes of narrower floats as narrow as these, as in NumPy."""
+    data = column.astype(DOUBLE, copy=False) if column.dtype.kind != "c" else column
+    limits, is_equal = _edges(op, data, bins, range, None)
+    if is_equal and range is None and column.size and column.dtype.kind == "f" and column.dtype != DOUBLE:
+        first, last = limits[[0, -1]].astype(column.dtype)
+        limits = np.linspace(first, last, limits.size, dtype=column.dtype)
+    return limits, is_equal
+
+
 def _cells(op: str, columns: Sequence[np.ndarray], bins: Any, range: Any, density: bool | None, weights: Any,
            device: str) -> tuple[Tensor, list[Tensor]]:
     """Counts or sums of weights in the cells of a grid, and the edges on each axis."""
     each = [bins] * len(columns) if not isinstance(bins, (list, tuple)) and np.ndim(bins) == 0 else list(bins)
+    if range is not None and not isinstance(range, (list, tuple, np.ndarray)):
+        raise DTypeError(f"{op}: range {range!r} is not a sequence. Give (low, high) for each axis.")
     ranges = [None] * len(columns) if range is None else list(range)
     if len(each) != len(columns) or len(ranges) != len(columns):
         raise ShapeError(f"{op}: {len(each)} bins and {len(ranges)} ranges for {len(columns)} axes. Give one for each.")
     edges: list[np.ndarray] = []
     flat: Any = 0
     for column, one, ends in zip(columns, each, ranges):
-        data = column.astype(DOUBLE, copy=False) if column.dtype.kind != "c" else column
-        limits, is_equal = _edges(op, data, one, ends, None)
+        limits, is_equal = _grid_edges(op, column, one, ends)
         edges.append(limits)
-        flat = flat * limits.size + _bin_places(data, limits, is_equal)     # one cell more on each axis, for the rest
+        flat = flat * limits.size + _bin_places(column, limits, is_equal)   # one cell more on each axis, for the rest
     found = _weights(op, weights, columns[0].shape, device)
     accumulator = _accumulator(device)
     if found is not None:
         found = astype(found, accumulator, copy=False)
     sizes = [limits.size for limits in edges]
-    counts = reshape(tallied(np.asarray(flat, INDEX), found, shapes.product(tuple(sizes)), device), tuple(sizes))
+    counts = reshape(tallied(op, np.asarray(flat, INDEX), found, shapes.product(tuple(sizes)), device), tuple(sizes))
     counts = astype(counts.moved(Slice(tuple([slice(0, size - 1) for size in sizes]))), accumulator)
     table = backend.table(device)
     if density:

@@ -156,3 +156,33 @@ def test_refusals():
                        (lambda: lnb.ravel_multi_index(([1],), (2, 3)), ShapeError)):
         with pytest.raises(kind):
             call()
+
+
+def test_bincount_of_uint64_is_numpys():
+    x = np.array([3, 1, 3], "uint64")
+    np.testing.assert_array_equal(lnb.bincount(x).to_host(), np.bincount(x), strict=True)
+
+
+def test_more_bins_than_memory_are_refused():
+    with pytest.raises(LucidError, match="bincount: counting in 17592186044417 bins asks for"):
+        lnb.bincount([2 ** 44])
+    with pytest.raises(ShapeError, match=r"bincount: shape .* more than memory can hold"):
+        lnb.bincount([1], minlength=2 ** 62)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "uint8"])
+def test_edges_of_grids_have_numpys_dtype(dtype):
+    x, y = (np.random.default_rng(4).integers(0, 9, (2, 50)) / (1 if dtype in ("int32", "uint8") else 7)).astype(dtype)
+    for options in ({}, {"bins": 7}, {"bins": [3, [0, 1, 2]]}, {"range": [[0, 1], [0, 2]]}, {"density": True}):
+        for ours, theirs in zip(lnb.histogram2d(x, y, **options), np.histogram2d(x, y, **options)):
+            np.testing.assert_array_equal(ours.to_host(), theirs, strict=True)
+
+
+def test_ranges_and_bins_of_the_wrong_kind_are_refused():
+    x = [1.0, 2.0]
+    for options in ({"range": 3}, {"range": (1, 2, 3)}, {"range": ("a", "b")}):
+        with pytest.raises(LucidError, match=r"histogram: range .* is not two numbers. Give \(low, high\)."):
+            lnb.histogram(x, **options)
+    for options in ({"range": 3}, {"range": [1, 2]}, {"bins": 2.5}, {"bins": []}):
+        with pytest.raises(LucidError, match="histogram2d: "):
+            lnb.histogram2d(x, x, **options)
