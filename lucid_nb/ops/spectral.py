@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradError
+from ..errors import GradError, LinAlgError
 from ..op import Info, Primitive
 
 Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -19,9 +19,17 @@ def _host(table: Any, x: Any) -> np.ndarray:
     return np.asarray(table.to_numpy(x))
 
 
+def _checked(a: np.ndarray) -> np.ndarray:
+    """The matrix, of finite numbers: LAPACK prints complaints of others, or gives up."""
+    if not np.isfinite(a).all():
+        raise LinAlgError(f"singular values: a matrix of shape {a.shape} holds NaN or infinity, and has none. "
+                          "Replace them, as with nan_to_num.")
+    return a
+
+
 def _decomposed(a: np.ndarray) -> Parts:
     """U, the singular values and V^H; what is 0 but for rounding is 0."""
-    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    u, s, vh = np.linalg.svd(_checked(a), full_matrices=False)
     least = max(a.shape[-2:]) * np.finfo(s.dtype).eps * s.max(axis=-1, keepdims=True, initial=0)
     return u, np.where(s > least, s, 0), vh
 
@@ -36,7 +44,7 @@ def _over(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _values(table: Any, a: Any) -> Any:
-    return table.from_numpy(np.linalg.svd(_host(table, a), compute_uv=False))
+    return table.from_numpy(np.linalg.svd(_checked(_host(table, a)), compute_uv=False))
 
 
 def _map(table: Any, a: Any, slopes: Any) -> Any:

@@ -123,3 +123,21 @@ def test_wrong_orders_and_axes_are_refused():
 
 def test_overflow_of_squares_warns():
     assert outcome(lnb.linalg.norm, lnb.asarray(np.array([1e300, 1e300])))[1] == {"overflow encountered in reduce"}
+
+
+@pytest.mark.parametrize("dtype", [lnb.float16, lnb.bfloat16], ids=["float16", "bfloat16"])
+@pytest.mark.parametrize("order", [2, -2, "nuc"])
+def test_matrix_norm_of_half_precision_is_that_of_single_rounded(dtype, order):
+    x = lnb.asarray(X).astype(dtype)
+    found = lnb.linalg.norm(x, order, axis=(1, 2), keepdims=True)
+    expected = np.linalg.norm(x.astype(lnb.float32).to_host(), order, axis=(1, 2), keepdims=True)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found.astype(lnb.float32).to_host(), expected, rtol=float(lnb.finfo(dtype).eps))
+    check_grad(lambda a: lnb.linalg.norm(a, order), X[0], order=2)
+
+
+@pytest.mark.parametrize("order", [2, -2, "nuc"])
+def test_matrix_norm_of_what_is_not_finite_is_refused(order):
+    for bad in (np.nan, np.inf):
+        with pytest.raises(errors.LinAlgError, match=r"a matrix of shape \(2, 2\) holds NaN or infinity"):
+            lnb.linalg.norm([[1.0, bad], [0.0, 1.0]], order)
