@@ -368,3 +368,14 @@ def test_shapes_that_broadcast_warn():
 def test_bad_arguments_are_refused(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_one_hot_is_torchs():
+    torch = pytest.importorskip("torch")
+    for classes, count in (([2, 0], -1), ([[1, 3]], 5), (2, -1), (np.zeros((0, 2), int), 3)):
+        theirs = torch.nn.functional.one_hot(torch.tensor(classes), count)
+        np.testing.assert_array_equal(F.one_hot(classes, num_classes=count).to_host(), theirs.numpy(), strict=True)
+    for classes, count, kind in (([3], 3, errors.IndexError), ([-1], -1, errors.IndexError),
+                                 (np.zeros(0, int), -1, errors.ShapeError), ([0.5], 3, errors.DTypeError)):
+        with pytest.raises(kind, match="one_hot: "):
+            F.one_hot(classes, count)

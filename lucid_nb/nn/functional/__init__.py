@@ -37,6 +37,7 @@ from .classes import (
     multilabel_margin_loss,
     multilabel_soft_margin_loss,
     nll_loss,
+    one_hot,
 )
 from .convolution import conv2d
 from .distance import (
@@ -62,12 +63,24 @@ from .loss import (
     smooth_l1_loss,
     soft_margin_loss,
 )
+from .norm import (
+    batch_norm,
+    global_response_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    local_response_norm,
+    normalize,
+    rms_norm,
+)
 
-__all__ = ["GELU_FORMS", "REDUCTIONS", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "conv2d",
-           "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "elu", "flatten", "gaussian_nll_loss", "gelu",
-           "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "kl_div",
-           "l1_loss", "leaky_relu", "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "mish", "mse_loss",
-           "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "one_axis",
-           "pairwise_distance", "poisson_nll_loss", "prelu", "relu", "relu6", "rrelu", "selu", "sigmoid", "silu",
+__all__ = ["GELU_FORMS", "REDUCTIONS", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu",
+           "conv2d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "elu", "flatten",
+           "gaussian_nll_loss", "gelu", "global_response_norm", "glu", "group_norm", "hardshrink", "hardsigmoid",
+           "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "kl_div", "l1_loss",
+           "layer_norm", "leaky_relu", "linear", "local_response_norm", "log_softmax", "logsigmoid",
+           "margin_ranking_loss", "mish", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
+           "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_axis", "one_hot", "pairwise_distance",
+           "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm", "rrelu", "selu", "sigmoid", "silu",
            "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
            "tanhshrink", "threshold", "triplet_margin_loss", "triplet_margin_with_distance_loss"]

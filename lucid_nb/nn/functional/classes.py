@@ -8,7 +8,7 @@ from ...array import Tensor
 from ...creation import asarray
 from ...dtypes import is_inexact
 from ...errors import ConfigError, DTypeError, ShapeError
-from ...ops import loss, norm
+from ...ops import loss, norm, selection
 from ...ops import loss_terms as terms
 from ...ops.logic import where
 from .loss import as_scores, beside, check_alike, check_reduction, reduced
@@ -141,6 +141,18 @@ def nll_loss(input: Any, target: Any, weight: Any = None, ignore_index: int = -1
     scale = _counts(host, ignore_index, factor, scores)
     losses = where(asarray(valid, device=scores.device), losses, 0) * scale
     return _averaged(losses, scale, reduction, bool(valid.any()))
+
+
+def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
+    """1 at the place of each class on a new last axis, otherwise 0, as int64; the number of classes may be counted.
+
+    IndexError that names a class that is below 0 or not below num_classes.
+
+    >>> lnb.nn.functional.one_hot([0, 2])
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    return selection.one_hot(tensor, num_classes)
 
 
 # ---------------------------------------------------------------------------------------------------- margins
