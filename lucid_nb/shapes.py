@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from operator import index as to_index
-from typing import Any
+from typing import Any, NamedTuple
 
 from .errors import AxisError, DTypeError, IndexError, ShapeError
 
@@ -34,6 +34,18 @@ class Window:
         return tuple((size + low + high - step * (taps - 1) - 1) // stride + 1
                      for size, taps, stride, low, high, step
                      in zip(sizes, kernel, self.stride, self.low, self.high, self.dilation))
+
+
+class Walk(NamedTuple):
+    """How a sequence lies in rows over time, and which way it is read. Step t has sizes[t] rows, which never increase.
+
+    Row r of step t is row offset(t) + r * spread: spread is 1 with time first, the number of steps with the batch
+    first, where all sizes are equal.
+    """
+
+    sizes: Shape
+    spread: int = 1
+    is_reverse: bool = False
 
 
 def broadcast_shapes(op: str, *shapes: Shape) -> Shape:

@@ -9,6 +9,7 @@ from ..program import Program
 from . import copying, elementwise
 
 # Some entries have the name of their module, so they must be bound after it: not lazily. No kernel is compiled here.
+from .attention import attention, attention_grad  # noqa: F401
 from .conv import conv, conv_input_grad, conv_weight_grad  # noqa: F401
 from .counting import bin_places, bincount, histogram, span  # noqa: F401
 from .gemm import matmul  # noqa: F401
@@ -25,6 +26,8 @@ from .index import (  # noqa: F401
 )
 from .masks import compress, expand, nonzero  # noqa: F401
 from .moments import moments  # noqa: F401
+from .normalization import normalize, normalize_grad  # noqa: F401
+from .recurrent import recurrent, recurrent_grad  # noqa: F401
 from .reduce import arg_reduce, logsumexp, reduce  # noqa: F401
 from .scan import extreme_scan, recurrence, scan  # noqa: F401
 from .sets import isin, unique  # noqa: F401
