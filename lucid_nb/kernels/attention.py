@@ -1,0 +1,143 @@
+"""Attention of heads, forward and backward, by the kernels of loops/attention.py; nothing has the size of all scores.
+
+Operands are (batch, heads, rows, features) with any steps between rows of neighbouring numbers. Memory besides the
+results: the keys (backward also the values) once more, in panels of columns, and two numbers for each query.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from ..shapes import Shape
+from . import memory, threads
+from .block_product import packing, product, width
+from .emission import lanes
+from .steps import GRAIN, INDEX, SINGLE, grain, narrow, range_kernel
+from .store import RangeKernel
+
+QUERIES = 64                                       # of a block, as in loops/attention.py
+COST = 1 / 8                                       # of a product and sum, in elements that are only read
+
+
+def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None, causal: bool,
+              scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """softmax(q k^T * scale + mask) v, and for each query the logarithm of the sum of exponentials of its scores.
+
+    mask: four axes that broadcast to (batch, heads, queries, keys). Causal: query i looks at keys up to i. A query that
+    looks at nothing gives zeros, and an infinite logarithm.
+    """
+    if narrow(q.dtype):
+        q4, k4, v4, mask4 = _wide(q, k, v, mask)
+        out, sums = attention(q4, k4, v4, mask4, causal, scale)
+        return out.astype(q.dtype), sums
+    batch, heads, length, depth = q.shape
+    dtype, shape = q.dtype, (batch, heads, length, v.shape[3])
+    out, sums = _like(q, shape), memory.empty(shape[:3], dtype)
+    if 0 in (out.size, k.shape[2]):
+        out[...], sums[...] = 0, np.inf
+        return out, sums
+    q, k, v = map(_in_rows, (q, k, v))
+    bias = _mask_rows(mask, k.shape[2])
+    keys = _packed(k)
+    sizes = _sizes(q, k, v, bias, causal, (out,))
+    units, each = batch * heads * -(-length // QUERIES), QUERIES * k.shape[2] * (depth + shape[3])
+    kernel = _kernel("attend", dtype, 6)
+    threads.launch(kernel, units, _grain(each), q, keys, v, q if bias is None else bias, out, sums, sizes,
+                   product(dtype.name), float(scale))
+    return out, sums
+
+
+def attention_grad(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None, out: np.ndarray,
+                   sums: np.ndarray, g: np.ndarray, causal: bool, scale: float,
+                   of_mask: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+    """The gradients of q, k, v, and of the mask where that is wanted; `out` and `sums` are what `attention` gave."""
+    if narrow(q.dtype):
+        q, k, v, mask, out, g = _wide(q, k, v, mask, out, g)
+        return attention_grad(q, k, v, mask, out, sums, g, causal, scale, of_mask)      # to be cast by the caller
+    batch, heads, length, depth = q.shape
+    groups, reach, features = k.shape[1], k.shape[2], v.shape[3]
+    dq, dk, dv = _like(q, q.shape), _like(k, k.shape), _like(v, v.shape)
+    q, k, v, out, g = map(_in_rows, (q, k, v, out, g))
+    bias = _mask_rows(mask, reach)
+    dmask = np.zeros(bias.shape, q.dtype) if of_mask and bias is not None else None
+    if 0 in (batch, heads, length, reach):
+        dq[...], dk[...], dv[...] = 0, 0, 0
+    else:
+        deltas = memory.empty((batch, heads, length), q.dtype)
+        sizes = _sizes(q, k, v, bias, causal, (out, g, dq, dk, dv, dmask))
+        each = heads // groups * length * reach * (3 * depth + 2 * features)
+        units, least = batch * groups, _grain(each)
+        threads.launch(_kernel("attend_grad", q.dtype, 13), units, units if of_mask else least, q, k, _packed(k),
+                       _packed(v), q if bias is None else bias, out, sums, g, dq, dk, dv, q if dmask is None else dmask,
+                       deltas, sizes, product(q.dtype.name), float(scale))
+    if dmask is not None and mask is not None and dmask.shape != mask.shape:
+        dmask = dmask.sum(3, keepdims=True)
+    return dq, dk, dv, dmask
+
+
+@lru_cache(16)
+def _kernel(name: str, dtype: np.dtype, arrays: int) -> RangeKernel:
+    return range_kernel(f"attention:{name}", *[f"{dtype.name}*"] * arrays, "int64*", "int64", "float64")
+
+
+def _grain(products: int) -> int:
+    """How many units of so many products a thread should get at least."""
+    return max(1, int(GRAIN / (COST * products)))
+
+
+def _wide(*raws: np.ndarray | None) -> list:
+    """In float32."""
+    return [None if raw is None else raw.astype(SINGLE) for raw in raws]
+
+
+def _in_rows(raw: np.ndarray) -> np.ndarray:
+    """The array, or a copy whose rows are of neighbouring numbers."""
+    size = raw.itemsize
+    usable = (raw.strides[3] == size or raw.shape[3] == 1) and not any(step % size for step in raw.strides[:3])
+    return raw if usable else np.ascontiguousarray(raw)
+
+
+def _mask_rows(mask: np.ndarray | None, keys: int) -> np.ndarray | None:
+    """The mask with a number for each key."""
+    if mask is None:
+        return None
+    return _in_rows(mask if mask.shape[3] == keys else np.repeat(mask, keys, 3))
+
+
+def _like(raw: np.ndarray, shape: Shape) -> np.ndarray:
+    """A new array, heads within rows in memory where they are so in `raw`."""
+    batch, heads, rows, features = shape
+    if raw.strides[1] < raw.strides[2] and heads > 1:
+        return memory.empty((batch, rows, heads, features), raw.dtype).transpose(0, 2, 1, 3)
+    return memory.empty(shape, raw.dtype)
+
+
+def _packed(x: np.ndarray) -> np.ndarray:
+    """The rows of each head as columns of panels."""
+    batch, heads, rows, size = x.shape
+    name, columns = x.dtype.name, width(x.dtype.name)
+    panels, deep = -(-rows // columns), _deep(size, name)
+    packed = memory.empty((batch * heads * panels, deep, columns), x.dtype)
+    steps = [step // x.itemsize for step in x.strides[:3]]
+    threads.launch(packing(name), len(packed), grain(deep * columns), x, packed, rows, size, panels, heads,
+                   *steps)
+    return packed
+
+
+def _deep(size: int, name: str) -> int:
+    """The rows of a packed panel."""
+    return -(-size // lanes(name)) * lanes(name)
+
+
+def _sizes(q: np.ndarray, k: np.ndarray, v: np.ndarray, bias: np.ndarray | None, causal: bool,
+           results: tuple[np.ndarray | None, ...]) -> np.ndarray:
+    """What loops/attention.py wants to know, in its order."""
+    name, columns = q.dtype.name, width(q.dtype.name)
+    depth, features = q.shape[3], v.shape[3]
+    is_masked = 0 if bias is None else 2 if len(results) > 1 and results[-1] is not None else 1
+    found = [q.shape[1], k.shape[1], q.shape[2], k.shape[2], depth, features, is_masked, int(causal), columns,
+             _deep(depth, name) * columns, _deep(features, name) * columns]
+    for raw in (q, k, v, bias, *results):
+        found += [0, 0, 0] if raw is None else [0 if size == 1 else step // raw.itemsize
+                                                for size, step in zip(raw.shape[:3], raw.strides)]
+    return np.array(found, INDEX)

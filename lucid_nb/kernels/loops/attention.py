@@ -1,0 +1,275 @@
+"""Attention by blocks: QUERIES queries meet KEYS keys at a time, and only their scores exist.
+
+Forward: a running maximum and sum for each query; what was added up before is scaled when the maximum grows. Backward:
+the weights are made anew from the scores and the logarithm of their sum, by blocks of keys, whose gradients add up
+while the queries pass by. Source: T. Dao et al., FlashAttention, arXiv:2205.14135.
+
+`sizes` of both: heads, groups (heads of keys), queries, keys, features of keys and of values, whether there is a mask,
+whether it is causal, the width of a panel, elements of a panel of packed keys and of packed values; then the steps from
+batch to batch, head to head and row to row: of q, k, v, the mask, and the result; backward of g, dq, dk, dv as well.
+"""
+
+import numpy as np
+
+from ..intrinsics import address_of, call_address, mark_kernel
+from ..math.logarithm import log_float64
+from .softmax import inverse, reference
+from .typed import block, clear, convert, exponential, larger_but_zeros, out_of_line, plus, scalar, shift, stack_like
+
+QUERIES, KEYS = 64, 128                    # of a block
+STEPS = 11                                 # where they begin in `sizes`
+
+
+@scalar
+def head_of(x, sizes, number, batch, head):
+    """Operand `number` at a head of a batch."""
+    return shift(x, batch * sizes[STEPS + 3 * number] + head * sizes[STEPS + 3 * number + 1])
+
+
+@scalar
+def row_step(sizes, number):
+    """The step from row to row of operand `number`."""
+    return sizes[STEPS + 3 * number + 2]
+
+
+@scalar
+def multiply(product, rows, cols, depth, a, a_row, a_step, b, b_row, b_panel, c, c_row, add):
+    """c = a b, or c += a b: kernels/block_product.py."""
+    call_address(product, rows, cols, depth, address_of(a), a_row, a_step, address_of(b), b_row, b_panel,
+                 address_of(c), c_row, np.int64(add))
+
+
+@block
+def scaled_max(line, count, scale):
+    """line *= scale; its largest element, at least -inf."""
+    mark_kernel()
+    out_of_line()
+    best = convert(line, -np.inf)
+    for j in range(count):
+        line[j] *= scale
+        best = larger_but_zeros(best, line[j])
+    return best
+
+
+@block
+def masked_max(line, mask, count, scale):
+    """line = line * scale + mask; its largest element, at least -inf."""
+    mark_kernel()
+    out_of_line()
+    best = convert(line, -np.inf)
+    for j in range(count):
+        line[j] = line[j] * scale + mask[j]
+        best = larger_but_zeros(best, line[j])
+    return best
+
+
+@block
+def powers(line, count, top):
+    """line = exp(line - top); the sum."""
+    mark_kernel()
+    out_of_line()
+    total = convert(line, 0)
+    for j in range(count):
+        value = exponential(line[j] - top)
+        line[j] = value
+        total = plus(total, value)
+    return total
+
+
+@scalar
+def scale_row(line, count, factor):
+    """line *= factor."""
+    for j in range(count):
+        line[j] *= factor
+
+
+@scalar
+def seen_by(query, first, count, causal):
+    """How many of `count` keys from `first` on a query may look at."""
+    return max(0, min(count, query + 1 - first)) if causal else count
+
+
+@scalar
+def weigh(scores, mask, mask_step, first_query, rows, first, count, sizes, scale, tops, totals, out, out_step):
+    """Scores become exp(score - maximum); running maxima, sums and the rows of out follow."""
+    is_masked, causal, features = sizes[6], sizes[7], sizes[5]
+    for i in range(rows):
+        line, target = shift(scores, i * KEYS), shift(out, i * out_step)
+        seen = seen_by(first_query + i, first, count, causal)
+        if is_masked:
+            best = masked_max(line, shift(mask, (first_query + i) * mask_step + first), seen, scale)
+        else:
+            best = scaled_max(line, seen, scale)
+        best = larger_but_zeros(best, tops[i])
+        top = reference(best, line)
+        if first > 0 and best != tops[i]:
+            factor = exponential(tops[i] - top)
+            totals[i] *= factor
+            scale_row(target, features, factor)
+        totals[i] += powers(line, seen, top)
+        tops[i] = best
+        clear(shift(line, seen), count - seen)
+
+
+@scalar
+def settle(out, out_step, sums, rows, features, tops, totals):
+    """out /= sum of weights, 0 where there are none; sums = the logarithm of the sum of exponentials, inf there."""
+    for i in range(rows):
+        total = np.float64(totals[i])
+        scale_row(shift(out, i * out_step), features, convert(out, inverse(total)))
+        sums[i] = convert(sums, np.float64(tops[i]) + log_float64(total) if total != 0.0 else np.inf)
+
+
+def attend(start, stop, q, keys, v, mask, out, sums, sizes, product, scale):
+    """Unit: a block of queries of a head. `keys` are packed; sums (heads, queries) is contiguous."""
+    mark_kernel()
+    heads, groups, length, reach = sizes[0], sizes[1], sizes[2], sizes[3]
+    depth, features, width, panel = sizes[4], sizes[5], sizes[8], sizes[9]
+    scores, tops, totals = stack_like(q, QUERIES * KEYS), stack_like(q, QUERIES), stack_like(q, QUERIES)
+    blocks, panels, ratio = (length + QUERIES - 1) // QUERIES, (reach + width - 1) // width, convert(q, scale)
+    for unit in range(start, stop):
+        query, place = unit % blocks * QUERIES, unit // blocks
+        head, batch = place % heads, place // heads
+        group, rows = head // (heads // groups), min(QUERIES, length - query)
+        line = shift(head_of(q, sizes, 0, batch, head), query * row_step(sizes, 0))
+        packed = shift(keys, (batch * groups + group) * panels * panel)
+        values, bias = head_of(v, sizes, 2, batch, group), head_of(mask, sizes, 3, batch, head)
+        target = shift(head_of(out, sizes, 4, batch, head), query * row_step(sizes, 4))
+        for i in range(rows):
+            tops[i], totals[i] = convert(q, -np.inf), convert(q, 0)
+        for first in range(0, min(reach, query + rows) if sizes[7] else reach, KEYS):
+            count = min(KEYS, reach - first)
+            multiply(product, rows, count, depth, line, row_step(sizes, 0), 1, shift(packed, first // width * panel),
+                     width, panel, scores, KEYS, False)
+            weigh(scores, bias, row_step(sizes, 3), query, rows, first, count, sizes, ratio, tops, totals, target,
+                  row_step(sizes, 4))
+            multiply(product, rows, features, count, scores, KEYS, 1, shift(values, first * row_step(sizes, 2)),
+                     row_step(sizes, 2), width, target, row_step(sizes, 4), first > 0)
+        settle(target, row_step(sizes, 4), shift(sums, place * length + query), rows, features, tops, totals)
+
+
+# ----------------------------------------------------------------------------------------------- gradients
+@block
+def slopes(line, slope, count, scale, rest, delta):
+    """line = the weights exp(line * scale - rest), slope = weight * (slope - delta) * scale."""
+    mark_kernel()
+    out_of_line()
+    for j in range(count):
+        weight = exponential(line[j] * scale - rest)
+        line[j] = weight
+        slope[j] = weight * (slope[j] - delta) * scale
+
+
+@block
+def masked_slopes(line, slope, mask, count, scale, rest, delta):
+    """As `slopes` with scores line * scale + mask, but slope is left unscaled."""
+    mark_kernel()
+    out_of_line()
+    for j in range(count):
+        weight = exponential(line[j] * scale + mask[j] - rest)
+        line[j] = weight
+        slope[j] = weight * (slope[j] - delta)
+
+
+@scalar
+def add_row(x, total, count):
+    """total += x."""
+    for j in range(count):
+        total[j] += x[j]
+
+
+@scalar
+def weigh_again(scores, slope, mask, dmask, mask_step, query, rows, first, count, sizes, scale, sums, deltas):
+    """Scores become weights, gradients of weights those of scores; dmask += them where it is wanted (sizes[6] 2)."""
+    is_masked, causal = sizes[6], sizes[7]
+    for i in range(rows):
+        line, above = shift(scores, i * KEYS), shift(slope, i * KEYS)
+        seen = seen_by(query + i, first, count, causal)
+        if is_masked:
+            place = (query + i) * mask_step + first
+            masked_slopes(line, above, shift(mask, place), seen, scale, sums[query + i], deltas[query + i])
+            if is_masked == 2:
+                add_row(above, shift(dmask, place), seen)
+            scale_row(above, seen, scale)
+        else:
+            slopes(line, above, seen, scale, sums[query + i], deltas[query + i])
+        clear(shift(line, seen), count - seen)
+        clear(shift(above, seen), count - seen)
+
+
+@scalar
+def clear_rows(x, step, rows, cols):
+    """x = 0."""
+    for i in range(rows):
+        clear(shift(x, i * step), cols)
+
+
+@block
+def block_dot(x, y, count):
+    """The sum of x * y."""
+    mark_kernel()
+    out_of_line()
+    total = convert(x, 0)
+    for j in range(count):
+        total = plus(total, x[j] * y[j])
+    return total
+
+
+@scalar
+def dot_rows(x, x_step, y, y_step, rows, cols, out):
+    """out = the sum of x * y of each row."""
+    for i in range(rows):
+        out[i] = block_dot(shift(x, i * x_step), shift(y, i * y_step), cols)
+
+
+@scalar
+def pass_queries(first, count, is_later, q, g, dq, k, keys, values, dk, dv, mask, dmask, sums, deltas, sizes, product,
+                 scale, scores, slope):
+    """What the queries of a head and `count` keys from `first` on are to each other: dq, dk and dv grow."""
+    length, depth, features, width = sizes[2], sizes[4], sizes[5], sizes[8]
+    q_step, k_step, g_step, dq_step = row_step(sizes, 0), row_step(sizes, 1), row_step(sizes, 5), row_step(sizes, 6)
+    for query in range(first if sizes[7] else 0, length, QUERIES):
+        rows = min(QUERIES, length - query)
+        line, above = shift(q, query * q_step), shift(g, query * g_step)
+        multiply(product, rows, count, depth, line, q_step, 1, keys, width, sizes[9], scores, KEYS, False)
+        multiply(product, rows, count, features, above, g_step, 1, values, width, sizes[10], slope, KEYS, False)
+        weigh_again(scores, slope, mask, dmask, row_step(sizes, 3), query, rows, first, count, sizes, scale, sums,
+                    deltas)
+        multiply(product, count, features, rows, scores, 1, KEYS, above, g_step, width, dv, row_step(sizes, 8),
+                 is_later)
+        multiply(product, count, depth, rows, slope, 1, KEYS, line, q_step, width, dk, row_step(sizes, 7), is_later)
+        multiply(product, rows, depth, count, slope, KEYS, 1, k, k_step, width, shift(dq, query * dq_step), dq_step,
+                 first > 0)
+        is_later = True
+    return is_later
+
+
+def attend_grad(start, stop, q, k, keys, values, mask, out, sums, g, dq, dk, dv, dmask, deltas, sizes, product, scale):
+    """Unit: a head of keys with all heads of queries that look at it. `keys` and `values` are packed."""
+    mark_kernel()
+    heads, groups, length, reach = sizes[0], sizes[1], sizes[2], sizes[3]
+    depth, features, width, ratio = sizes[4], sizes[5], sizes[8], convert(q, scale)
+    scores, slope = stack_like(q, QUERIES * KEYS), stack_like(q, QUERIES * KEYS)
+    panels, members = (reach + width - 1) // width, heads // groups
+    for unit in range(start, stop):
+        batch, group = unit // groups, unit % groups
+        for head in range(group * members, (group + 1) * members):
+            dot_rows(head_of(g, sizes, 5, batch, head), row_step(sizes, 5), head_of(out, sizes, 4, batch, head),
+                     row_step(sizes, 4), length, features, shift(deltas, (batch * heads + head) * length))
+        for first in range(0, reach, KEYS):
+            count, is_later = min(KEYS, reach - first), False
+            dk_here = shift(head_of(dk, sizes, 7, batch, group), first * row_step(sizes, 7))
+            dv_here = shift(head_of(dv, sizes, 8, batch, group), first * row_step(sizes, 8))
+            panel = unit * panels + first // width
+            for head in range(group * members, (group + 1) * members):
+                line = (batch * heads + head) * length
+                is_later = pass_queries(
+                    first, count, is_later, head_of(q, sizes, 0, batch, head), head_of(g, sizes, 5, batch, head),
+                    head_of(dq, sizes, 6, batch, head),
+                    shift(head_of(k, sizes, 1, batch, group), first * row_step(sizes, 1)),
+                    shift(keys, panel * sizes[9]), shift(values, panel * sizes[10]), dk_here, dv_here,
+                    head_of(mask, sizes, 3, batch, head), head_of(dmask, sizes, 9, batch, head),
+                    shift(sums, line), shift(deltas, line), sizes, product, ratio, scores, slope)
+            if not is_later:
+                clear_rows(dk_here, row_step(sizes, 7), count, depth)
+                clear_rows(dv_here, row_step(sizes, 8), count, features)

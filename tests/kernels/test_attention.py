@@ -1,0 +1,163 @@
+"""Attention of heads against float64 NumPy: shapes, layouts, masks, writes outside of results, bits on two threads."""
+
+import importlib
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lucid_nb.kernels import memory, threads
+from lucid_nb.kernels.attention import attention, attention_grad
+
+module = importlib.import_module("lucid_nb.kernels.attention")
+FLOATS = [np.dtype(np.float32), np.dtype(np.float64)]
+GUARD, MARGIN = 0xA5, 64
+
+
+def exact(q, k, v, mask, causal, scale, g):
+    """Result and gradients of q, k, v and scores, by the whole matrix in float64."""
+    members = q.shape[1] // k.shape[1]
+    q, k, v, g = (x.astype(np.float64) for x in (q, k, v, g))
+    k, v = (x.repeat(members, 1) for x in (k, v))
+    scores = q @ k.swapaxes(2, 3) * scale + (0 if mask is None else mask.astype(np.float64))
+    if causal:
+        scores = np.where(np.tri(*scores.shape[2:], dtype=bool), scores, -np.inf)
+    top = scores.max(3, keepdims=True, initial=-np.inf)
+    weights = np.exp(scores - np.where(np.isfinite(top), top, 0))
+    weights /= np.maximum(weights.sum(3, keepdims=True), 1e-300)
+    out = weights @ v
+    slope = weights * (g @ v.swapaxes(2, 3) - (g * out).sum(3, keepdims=True))
+    dk, dv = slope.swapaxes(2, 3) @ q * scale, weights.swapaxes(2, 3) @ g
+    dk, dv = (x.reshape(x.shape[0], -1, members, *x.shape[2:]).sum(2) for x in (dk, dv))
+    return out, slope @ k * scale, dk, dv, slope
+
+
+def drawn(shape, dtype, seed, heads_inside=False):
+    """Random numbers; heads lie inside of rows, as after a projection, where that is wanted."""
+    batch, heads, rows, features = shape
+    random = np.random.default_rng(seed)
+    if heads_inside:
+        return random.standard_normal((batch, rows, heads, features)).astype(dtype).transpose(0, 2, 1, 3)
+    return random.standard_normal(shape).astype(dtype)
+
+
+def assert_near(found, expected, dtype, scale=1.0):
+    assert found.dtype == dtype and found.shape == expected.shape
+    bound = 40 * np.finfo(dtype).eps * scale
+    assert np.abs(found - expected).max(initial=0) <= bound * max(1, np.abs(expected).max(initial=0))
+
+
+@contextmanager
+def guarded():
+    """Every array that the entries make lies between guard bytes, which are looked at in the end."""
+    made = []
+
+    def empty(shape, dtype):
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        whole = np.full(size + 2 * MARGIN, GUARD, np.uint8)
+        made.append(whole)
+        return whole[MARGIN:MARGIN + size].view(dtype).reshape(shape)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "memory", type("Guarded", (), {"empty": staticmethod(empty)}))
+        yield
+    assert made and all((whole[:MARGIN] == GUARD).all() and (whole[-MARGIN:] == GUARD).all() for whole in made)
+
+
+def check(q, k, v, mask, causal, scale, of_mask=False):
+    dtype = q.dtype
+    g = drawn((*q.shape[:3], v.shape[3]), dtype, 9)
+    out, dq, dk, dv, slope = exact(q, k, v, mask, causal, scale, g)
+    found, sums = attention(q, k, v, mask, causal, scale)
+    assert_near(found, out, dtype)
+    gradients = attention_grad(q, k, v, mask, found, sums, g, causal, scale, of_mask)
+    for one, other in zip(gradients, (dq, dk, dv)):
+        assert_near(one, other, dtype, 2)
+    if of_mask:
+        axes = tuple(axis for axis, size in enumerate(mask.shape) if size == 1)
+        assert_near(gradients[3], slope.sum(axes, keepdims=True), dtype, 4)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@given(data=st.data())
+def test_attention_of_any_shape(dtype, data):
+    batch, groups, members = (data.draw(st.integers(1, most)) for most in (2, 2, 3))
+    rows, cols, depth, features = (data.draw(st.integers(1, most)) for most in (150, 300, 40, 40))
+    causal, inside = data.draw(st.booleans()), data.draw(st.booleans())
+    q = drawn((batch, groups * members, rows, depth), dtype, 1, inside)
+    k, v = drawn((batch, groups, cols, depth), dtype, 2, inside), drawn((batch, groups, cols, features), dtype, 3)
+    mask = None
+    if not causal and data.draw(st.booleans()):
+        shape = [size if data.draw(st.booleans()) else 1 for size in (batch, groups * members, rows, cols)]
+        mask = np.random.default_rng(4).standard_normal(shape).astype(dtype)
+    with guarded():
+        check(q, k, v, mask, causal, data.draw(st.sampled_from([0.3, 1.0, -0.5])), mask is not None)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_rows_that_see_nothing_give_zeros(dtype):
+    q, k, v = (drawn((1, 2, 70, 5), dtype, seed) for seed in range(3))
+    mask = np.where(np.random.default_rng(0).random((1, 1, 70, 70)) < 0.3, 0, -np.inf).astype(dtype)
+    mask[0, 0, [0, 13, 69]] = -np.inf
+    check(q, k, v, mask, False, 0.4)
+    found, sums = attention(q, k, v, mask, False, 0.4)
+    assert not found[:, :, [0, 13, 69]].any() and np.all(sums[:, :, [0, 13, 69]] == np.inf)
+    whole = np.full_like(mask, -np.inf)
+    found, sums = attention(q, k, v, whole, False, 0.4)
+    gradients = attention_grad(q, k, v, whole, found, sums, q, False, 0.4, True)
+    assert not found.any() and not any(x.any() for x in gradients)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_scores_far_apart_neither_overflow_nor_vanish(dtype):
+    q, k, v = (100 * drawn((1, 1, 130, 8), dtype, seed) for seed in range(3))
+    out = exact(q, k, v, None, False, 1.0, q)[0]
+    found, _ = attention(q, k, v, None, False, 1.0)
+    scores = np.abs(q[0, 0].astype(float)) @ np.abs(k[0, 0].T.astype(float))
+    assert np.all(np.abs(found - out) <= 8 * np.finfo(dtype).eps * scores.max() * np.abs(v).max())
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("shape", [(2, 3, 200, 40), (1, 1, 64, 8), (1, 2, 700, 64)], ids=str)
+def test_same_bits_for_any_number_of_threads(shape, causal):
+    q, k, v, g = (drawn(shape, np.float32, seed) for seed in range(4))
+    mask, before, found = None if causal else drawn((1, 1, *shape[2:3] * 2), np.float32, 5), threads.num_threads(), []
+    try:
+        for number in (1, 2, 3):
+            threads.set_num_threads(number)
+            out, sums = attention(q, k, v, mask, causal, 0.2)
+            results = attention_grad(q, k, v, mask, out, sums, g, causal, 0.2, mask is not None)
+            found.append([x.tobytes() for x in (out, sums, *results) if x is not None])
+    finally:
+        threads.set_num_threads(before)
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("empty", [(0, 2, 3, 4), (2, 0, 3, 4), (2, 2, 0, 4), (2, 2, 3, 0)], ids=str)
+def test_attention_of_nothing(empty):
+    batch, heads, cols, depth = empty
+    q, k = np.ones((batch, heads, 5, depth), np.float32), np.ones(empty, np.float32)
+    v, g = np.ones((batch, heads, cols, 3), np.float32), np.ones((batch, heads, 5, 3), np.float32)
+    out, sums = attention(q, k, v, None, False, 1.0)
+    assert out.shape == g.shape and np.all(out == (depth == 0))
+    gradients = attention_grad(q, k, v, None, out, sums, g, False, 1.0, False)
+    assert [x.shape for x in gradients[:3]] == [q.shape, k.shape, v.shape]
+    assert not gradients[0].any() and not gradients[1].any()
+
+
+def test_results_lie_in_memory_as_the_queries_do():
+    q, k, v = (drawn((2, 3, 20, 4), np.float32, seed, True) for seed in range(3))
+    out, sums = attention(q, k, v, None, False, 1.0)
+    gradients = attention_grad(q, k, v, None, out, sums, out, False, 1.0, False)
+    assert all(x.strides == y.strides for x, y in zip((out, *gradients[:3]), (q, q, k, v)))
+
+
+def test_memory_grows_with_rows_and_not_with_their_square(monkeypatch):
+    sizes = []
+    make = memory.empty
+    monkeypatch.setattr(memory, "empty", lambda shape, dtype: sizes.append(int(np.prod(shape))) or make(shape, dtype))
+    q, k, v = (drawn((1, 1, 2000, 4), np.float32, seed) for seed in range(3))
+    out, sums = attention(q, k, v, None, False, 1.0)
+    attention_grad(q, k, v, None, out, sums, out, False, 1.0, False)
+    assert max(sizes) <= 2000 * 32
