@@ -18,7 +18,7 @@ Axes = int | Sequence[int]
 
 # ----------------------------------------------------------------------------------------------- reordered
 @public()
-def swapaxes(x: Any, axis1: int, axis2: int, /) -> Tensor:
+def swapaxes(x: Any, /, axis1: int, axis2: int) -> Tensor:
     """Two axes exchanged, as a view.
 
     >>> import lucid_nb as lnb
@@ -33,7 +33,7 @@ def swapaxes(x: Any, axis1: int, axis2: int, /) -> Tensor:
 
 
 @public()
-def moveaxis(x: Any, source: Axes, destination: Axes, /) -> Tensor:
+def moveaxis(x: Any, /, source: Axes, destination: Axes) -> Tensor:
     """Axes moved to new places, the others in the order they had; a view.
 
     >>> import lucid_nb as lnb
@@ -56,7 +56,7 @@ def _as_tuple(axis: Any) -> tuple[int, ...]:
 
 
 @public()
-def rollaxis(x: Any, axis: int, start: int = 0) -> Tensor:
+def rollaxis(x: Any, /, axis: int, start: int = 0) -> Tensor:
     """An axis moved back until it lies before the place `start`; a view. `moveaxis` is easier to read.
 
     >>> import lucid_nb as lnb

@@ -101,7 +101,7 @@ def diag_embed(x: Any, /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> 
 
 
 @public()
-def fill_diagonal(x: Tensor, value: Any, /, wrap: bool = False) -> None:
+def fill_diagonal(x: Tensor, /, val: Any, wrap: bool = False) -> None:
     """Write the main diagonal of an array of two axes, or of more that are equal, in place.
 
     `wrap`: in a tall matrix, begin again after each square and an empty row.
@@ -118,7 +118,7 @@ def fill_diagonal(x: Tensor, value: Any, /, wrap: bool = False) -> None:
         raise ShapeError(f"fill_diagonal: shape {x.shape} has unequal axes. Fill the diagonals of two of them.")
     step = sum(shapes.product(x.shape[axis + 1:]) for axis in range(x.ndim))
     end = None if wrap or x.ndim > 2 else x.shape[1] * x.shape[1]
-    Flat(x)[:end:step] = value
+    Flat(x)[:end:step] = val
 
 
 # ----------------------------------------------------------------------------------------------- triangles

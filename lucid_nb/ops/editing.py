@@ -50,7 +50,7 @@ def _part(x: Tensor, axis: int, start: int | None, stop: int | None) -> Tensor:
 
 
 @public()
-def delete(x: Any, obj: Any, /, axis: int | None = None) -> Tensor:
+def delete(x: Any, /, obj: Any, axis: int | None = None) -> Tensor:
     """A new tensor without the elements at these places of an axis (of the flat array by default).
 
     `obj`: an integer, integers, a slice or a mask.
@@ -77,7 +77,7 @@ def delete(x: Any, obj: Any, /, axis: int | None = None) -> Tensor:
 
 
 @public()
-def insert(x: Any, obj: Any, values: Any, /, axis: int | None = None) -> Tensor:
+def insert(x: Any, /, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     """A new tensor with values, in its dtype, before these places of an axis (of the flat array by default).
 
     `obj`: an integer, integers, a slice or a mask; `values` broadcast to what is inserted.

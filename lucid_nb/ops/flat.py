@@ -121,7 +121,7 @@ Tensor.fill = fill  # type: ignore[method-assign]
 
 
 @public(method=False)
-def copyto(dst: Any, src: Any, /, casting: str = "same_kind", where: Any = True) -> None:
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """Write `src`, broadcast, into `dst`, where a mask holds; recorded as every write is.
 
     >>> import lucid_nb as lnb

@@ -58,7 +58,7 @@ def index_select(x: Any, indices: Any, /, axis: int = 0) -> Tensor:
 
 
 @public()
-def take_along_axis(x: Any, indices: Any, /, axis: int | None = -1) -> Tensor:
+def take_along_axis(x: Any, /, indices: Any, axis: int | None = -1) -> Tensor:
     """Elements at positions along an axis, one for each element of `indices`; other axes broadcast.
 
     >>> import lucid_nb as lnb

@@ -278,7 +278,7 @@ Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem  # type: ignore[method
 
 
 @public()
-def take(x: Any, indices: Any, /, axis: int | None = None, out: Any = None, mode: str = "raise") -> Tensor:
+def take(x: Any, /, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Tensor:
     """Elements, or slices along an axis, at integer positions.
 
     `mode`: what becomes of positions out of range: "raise" (then negative ones count from the end), "wrap", "clip".

@@ -13,7 +13,7 @@ from .movement import as_tensor, joined, reshape, tensors_of
 
 
 @public(method=False)
-def stack(arrays: Sequence[Any], /, axis: int = 0, out: Any = None, *, dtype: Any = None,
+def stack(arrays: Sequence[Any], axis: int = 0, out: Any = None, *, dtype: Any = None,
           casting: str = "same_kind") -> Tensor:
     """Arrays of one shape side by side along a new axis.
 
@@ -78,7 +78,7 @@ def column_stack(arrays: Sequence[Any], /) -> Tensor:
 
 
 @public(method=False)
-def append(x: Any, values: Any, /, axis: int | None = None) -> Tensor:
+def append(x: Any, /, values: Any, axis: int | None = None) -> Tensor:
     """A new tensor with values after its own, along an axis, or flat.
 
     >>> import lucid_nb as lnb
@@ -90,7 +90,7 @@ def append(x: Any, values: Any, /, axis: int | None = None) -> Tensor:
 
 # -------------------------------------------------------------------------------------------------- blocks
 @public(method=False)
-def block(arrays: Any, /) -> Tensor:
+def block(arrays: Any) -> Tensor:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis, and so on outwards.
 
     >>> import lucid_nb as lnb

@@ -89,7 +89,7 @@ def _summed_over(op: str, a: Tensor, b: Tensor, a_axes: Sequence[int], b_axes: S
 
 
 @public()
-def dot(a: Any, b: Any, /, out: Any = None) -> Tensor:
+def dot(a: Any, b: Any, out: Any = None) -> Tensor:
     """The sum of products over the last axis of a and the last but one of b, or its only one; of a number the product.
 
     >>> import lucid_nb as lnb
@@ -117,7 +117,7 @@ def inner(a: Any, b: Any, /) -> Tensor:
 
 
 @public(method=False)
-def tensordot(a: Any, b: Any, /, axes: Any = 2) -> Tensor:
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     """The sum of products over pairs of axes: `axes` are the last ones of a and first ones of b, or two lists.
 
     The result has the other axes of a, then those of b. ShapeError where sizes differ.
@@ -144,7 +144,7 @@ def tensordot(a: Any, b: Any, /, axes: Any = 2) -> Tensor:
 
 
 @public()
-def outer(a: Any, b: Any, /, out: Any = None) -> Tensor:
+def outer(a: Any, b: Any, out: Any = None) -> Tensor:
     """Every element of a times every element of b, both flat.
 
     >>> import lucid_nb as lnb

@@ -82,7 +82,7 @@ CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 # ------------------------------------------------------------------------------------------------ functions
 @public()
-def reshape(x: Any, /, *shape: Any, order: str = "C", copy: bool | None = None) -> Tensor:
+def reshape(x: Any, /, *sizes: Any, shape: Any = None, order: str = "C", copy: bool | None = None) -> Tensor:
     """The same elements in another shape; one extent may be -1. A view where NumPy gives one, otherwise a copy.
 
     Where NumPy would look at the memory order of a computed result: on the cpu `lnb.exp(x.T)` has that of `x.T`, so
@@ -93,7 +93,11 @@ def reshape(x: Any, /, *shape: Any, order: str = "C", copy: bool | None = None) 
     (2, 3)
     """
     x = as_tensor("reshape", x)
-    wanted = shapes.as_shape("reshape", shape[0] if len(shape) == 1 else shape)
+    if shape is not None:
+        if sizes:
+            raise ShapeError(f"reshape: got the shape twice, {sizes} and {shape!r}. Leave one away.")
+        sizes = (shape,)
+    wanted = shapes.as_shape("reshape", sizes[0] if len(sizes) == 1 else sizes)
     wanted = shapes.resolve_shape("reshape", x.shape, wanted)
     if str(order).upper() not in ORDERS:
         raise ShapeError(f"reshape: order {order!r} is unknown. Use one of {', '.join(ORDERS)}.")
@@ -136,7 +140,7 @@ Tensor.permute_dims = Tensor.permute = transpose  # type: ignore[method-assign]
 
 
 @public()
-def broadcast_to(x: Any, /, shape: int | Shape) -> Tensor:
+def broadcast_to(x: Any, /, shape: int | Shape, subok: bool = False) -> Tensor:
     """A read-only view of a larger shape, by NumPy's rule."""
     x = as_tensor("broadcast_to", x)
     wanted = shapes.check_sizes("broadcast_to", shapes.as_shape("broadcast_to", shape))

@@ -34,7 +34,7 @@ _pad = Primitive("pad_constant", lambda table, x, pairs, value: table.pad(x, pai
 
 
 @public()
-def pad(x: Any, pad_width: Any, /, mode: str | Callable = "constant", **options: Any) -> Tensor:
+def pad(x: Any, /, pad_width: Any, mode: str | Callable = "constant", **options: Any) -> Tensor:
     """The array with cells before and after each axis.
 
     `pad_width`: an int, a pair (before, after), a pair for each axis, or {axis: int or pair}. `mode`: "constant" (with
@@ -92,9 +92,9 @@ def _widths(given: Any, ndim: int) -> tuple[tuple[int, int], ...]:
     array = given.to_host() if isinstance(given, Tensor) else as_array("pad", given)
     if array.size and array.dtype.kind not in "iu":
         raise DTypeError(f"pad: widths {given!r} are not integers. Use integers.")
-    pairs = _per_axis("pad_width", array.astype(np.int64), ndim)
-    if any(width < 0 for pair in pairs for width in pair):
+    if array.size and array.min() < 0:
         raise ShapeError(f"pad: widths {given!r} hold a negative number. Use 0 or more.")
+    pairs = _per_axis("pad_width", array.astype(np.int64), ndim)
     return tuple((int(low), int(high)) for low, high in pairs)
 
 

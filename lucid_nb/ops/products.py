@@ -22,7 +22,7 @@ from .movement import as_tensor, deliver, reshape
 
 
 @public()
-def kron(a: Any, b: Any, /) -> Tensor:
+def kron(a: Any, b: Any) -> Tensor:
     """Kronecker's product: each element of a replaced by its multiple of b. Missing first axes have size 1.
 
     >>> import lucid_nb as lnb
@@ -66,7 +66,7 @@ def cross_component(m: Vocabulary, a: Expr, b: Expr, x: Expr, y: Expr) -> Expr:
 
 
 @public()
-def cross(a: Any, b: Any, /, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Tensor:
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Tensor:
     """The vector across two vectors of three components, each on an axis of its own; the other axes broadcast.
 
     `axis` stands for all of axisa, axisb and axisc. Of two components the third is 0; of two vectors of two the result

@@ -276,8 +276,8 @@ def write_flat(op: str, x: Tensor, positions: np.ndarray, values: Tensor) -> Non
 
 
 @public()
-def put(x: Any, indices: Any, values: Any, /, mode: str = "raise") -> None:
-    """Write values, again and again, at positions in the flat array; recorded as every write is. `mode` as in `take`.
+def put(x: Any, /, ind: Any, v: Any, mode: str = "raise") -> None:
+    """Write values `v`, again and again, at positions `ind` in the flat array; recorded. `mode` as in `take`.
 
     >>> import lucid_nb as lnb
     >>> x = lnb.zeros(4)
@@ -286,12 +286,12 @@ def put(x: Any, indices: Any, values: Any, /, mode: str = "raise") -> None:
     tensor([5., 0., 0., 6.])
     """
     target = written("put", x)
-    positions = in_mode("put", host_positions("put", indices), target.size, mode)
-    write_flat("put", target, positions, as_value(target, values))
+    positions = in_mode("put", host_positions("put", ind), target.size, mode)
+    write_flat("put", target, positions, as_value(target, v))
 
 
 @public(method=False)
-def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int | None = -1) -> None:
+def put_along_axis(x: Any, /, indices: Any, values: Any, axis: int | None = -1) -> None:
     """Write values, broadcast, at positions along an axis, one for each element of `indices`; recorded.
 
     >>> import lucid_nb as lnb

@@ -165,7 +165,7 @@ def masked_fill(x: Any, mask: Any, value: Any, /) -> Tensor:
 
 
 @public(method=False)
-def place(x: Any, mask: Any, values: Any, /) -> None:
+def place(x: Any, /, mask: Any, vals: Any) -> None:
     """Write values, again and again, where a mask of x's size holds: the first value at the first true element.
 
     >>> import lucid_nb as lnb
@@ -174,14 +174,14 @@ def place(x: Any, mask: Any, values: Any, /) -> None:
     >>> x
     tensor([1., 0., 2., 1.])
     """
-    target, found, value = _masked_places("place", x, mask, values)
+    target, found, value = _masked_places("place", x, mask, vals)
     if value.size == 0 and found.size:
         raise ShapeError(f"place: no values for {found.size} places. Give at least one.")
     write_flat("place", target, found, value)
 
 
 @public(method=False)
-def putmask(x: Any, mask: Any, values: Any, /) -> None:
+def putmask(x: Any, /, mask: Any, values: Any) -> None:
     """Write values where a mask of x's size holds: the n-th value (counted again and again) at the n-th element.
 
     >>> import lucid_nb as lnb
@@ -208,7 +208,7 @@ def _masked_places(op: str, x: Any, mask: Any, values: Any) -> tuple[Tensor, np.
 
 # ------------------------------------------------------------------------------------------------- by choices
 @public()
-def choose(x: Any, choices: Any, /, out: Any = None, mode: str = "raise") -> Tensor:
+def choose(x: Any, /, choices: Any, out: Any = None, mode: str = "raise") -> Tensor:
     """Elements of the choice whose number x gives, all broadcast. `mode` as in `take`, but negative ones are too low.
 
     >>> import lucid_nb as lnb
@@ -228,7 +228,7 @@ def choose(x: Any, choices: Any, /, out: Any = None, mode: str = "raise") -> Ten
 
 
 @public(method=False)
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], /, default: Any = 0) -> Tensor:
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
     """Elements of the choice whose condition is the first that holds, otherwise the default, all broadcast.
 
     >>> import lucid_nb as lnb

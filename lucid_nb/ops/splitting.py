@@ -47,7 +47,7 @@ def _array_split(op: str, x: Tensor, sections: Any, axis: int) -> list[Tensor]:
 
 
 @public()
-def array_split(x: Any, indices_or_sections: Sections, /, axis: int = 0) -> list[Tensor]:
+def array_split(x: Any, /, indices_or_sections: Sections, axis: int = 0) -> list[Tensor]:
     """Parts of an axis as views: so many of nearly equal size, the longer ones first, or cut before these indices.
 
     >>> import lucid_nb as lnb
@@ -58,7 +58,7 @@ def array_split(x: Any, indices_or_sections: Sections, /, axis: int = 0) -> list
 
 
 @public()
-def split(x: Any, indices_or_sections: Sections, /, axis: int = 0) -> list[Tensor]:
+def split(x: Any, /, indices_or_sections: Sections, axis: int = 0) -> list[Tensor]:
     """Parts of an axis as views: so many of equal size, or cut before these indices. (PyTorch's counts are sizes.)
 
     >>> import lucid_nb as lnb
@@ -86,7 +86,7 @@ def _split_on(op: str, x: Any, sections: Any, axis: int, ndim: int) -> list[Tens
 
 
 @public()
-def hsplit(x: Any, indices_or_sections: Sections, /) -> list[Tensor]:
+def hsplit(x: Any, /, indices_or_sections: Sections) -> list[Tensor]:
     """`split` along axis 1, or along the only axis.
 
     >>> import lucid_nb as lnb
@@ -97,7 +97,7 @@ def hsplit(x: Any, indices_or_sections: Sections, /) -> list[Tensor]:
 
 
 @public()
-def vsplit(x: Any, indices_or_sections: Sections, /) -> list[Tensor]:
+def vsplit(x: Any, /, indices_or_sections: Sections) -> list[Tensor]:
     """`split` along axis 0 of two axes or more.
 
     >>> import lucid_nb as lnb
@@ -108,7 +108,7 @@ def vsplit(x: Any, indices_or_sections: Sections, /) -> list[Tensor]:
 
 
 @public()
-def dsplit(x: Any, indices_or_sections: Sections, /) -> list[Tensor]:
+def dsplit(x: Any, /, indices_or_sections: Sections) -> list[Tensor]:
     """`split` along axis 2.
 
     >>> import lucid_nb as lnb

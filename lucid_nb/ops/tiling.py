@@ -31,7 +31,7 @@ _repeat = Primitive("repeat_by", lambda table, x, counts, axis: table.repeat(x, 
 
 
 @public()
-def tile(x: Any, reps: Any, /) -> Tensor:
+def tile(x: Any, /, reps: Any) -> Tensor:
     """The array laid side by side `reps` times on each axis; one number counts for the last axis.
 
     >>> import lucid_nb as lnb
@@ -59,7 +59,7 @@ def tile(x: Any, reps: Any, /) -> Tensor:
 
 
 @public()
-def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
+def repeat(x: Any, /, repeats: Any, axis: int | None = None) -> Tensor:
     """Each element along an axis (of the flat array by default) so many times, one number for all or one for each.
 
     >>> import lucid_nb as lnb
@@ -88,7 +88,7 @@ def _counts(repeats: Any, size: int) -> int | np.ndarray:
 
 
 @public(method=False)
-def resize(x: Any, new_shape: int | Sequence[int], /) -> Tensor:
+def resize(x: Any, /, new_shape: int | Sequence[int]) -> Tensor:
     """The elements in another shape, from the beginning again where it has more, cut off where it has less.
 
     >>> import lucid_nb as lnb
