@@ -27,6 +27,7 @@ from .index import (  # noqa: F401
 from .masks import compress, expand, nonzero  # noqa: F401
 from .moments import moments  # noqa: F401
 from .normalization import normalize, normalize_grad  # noqa: F401
+from .pooling import avg_pool, avg_pool_grad, max_pool, max_pool_grad  # noqa: F401
 from .recurrent import recurrent, recurrent_grad  # noqa: F401
 from .reduce import arg_reduce, logsumexp, reduce  # noqa: F401
 from .scan import extreme_scan, recurrence, scan  # noqa: F401
