@@ -76,8 +76,8 @@ def _launch(name: str, arrays: Arrays, walk: Walk, batch: int, units: int, gates
                    int(walk.is_reverse))
 
 
-def recurrent(x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, b_ih: np.ndarray, b_hh: np.ndarray, *states: np.ndarray,
-              mode: str, walk: Walk) -> Arrays:
+def recurrent(x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, b_ih: np.ndarray, b_hh: np.ndarray,
+              *states: np.ndarray, mode: str, walk: Walk) -> Arrays:
     """A layer in one direction: the hidden states over time, the last hidden state (and cell), and what the gradient
     reads.
 

@@ -155,7 +155,8 @@ def _pullback(ops: Any, info: Info, g: dict[int, Any], *kept: Any, mode: str, wa
     return grad(*inputs[:3], inputs[5:], results, slopes, mode, walk, info.wanted)
 
 
-def _unspread(mode: str, slopes: list[Tensor], x: Tensor, weights: Results, states: Results, walk: Walk) -> list[Tensor]:
+def _unspread(mode: str, slopes: list[Tensor], x: Tensor, weights: Results, states: Results,
+              walk: Walk) -> list[Tensor]:
     """The composed gradient where the batch may be first."""
     steps, plain = len(walk.sizes), Walk(walk.sizes, 1, walk.is_reverse)
     if walk.spread == 1:

@@ -1,4 +1,4 @@
-"""Recurrent layers over a whole sequence: at each step the product of the states with the packed weights, then the cell.
+"""Recurrent layers over a whole sequence: at each step the product of states with the packed weights, then the cell.
 
 A unit is `share` rows of the batch, through all steps. Row r of step t is row offsets[t] + r * spread of the arrays
 over time, and takes part while r < sizes[t], sizes of later steps being no larger. States (hidden, cell) and their
@@ -75,7 +75,8 @@ def lstm_forward(start, stop, gates, packed, bias, hidden, cell, out, cells, off
             t = time_of(step, steps, is_reverse)
             active = min(last, sizes[t])
             add_product(shift(hidden, first * units), units, packed, units,
-                        shift(gates, (offsets[t] + first * spread) * width), spread * width, active - first, width, room)
+                        shift(gates, (offsets[t] + first * spread) * width), spread * width, active - first, width,
+                        room)
             for row in range(first, active):
                 at = offsets[t] + row * spread
                 line = shift(gates, at * width)
