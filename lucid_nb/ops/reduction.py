@@ -64,11 +64,13 @@ def total(op: Primitive, join: str, fill: int, x: Any, axis: Axis, dtype: Any, k
     x = as_tensor(name, x)
     wanted = dtypes.as_dtype(name, dtype) if dtype is not None else sum_dtype(x.dtype)
     axes = shapes.reduction_axes(name, axis, x.ndim)
-    x = x if x.dtype == wanted else astype(x, wanted)
+    widens = x.dtype.kind in "biu" and wanted == sum_dtype(x.dtype) and bool(axes)     # as it adds, without a copy
+    x = x if widens or x.dtype == wanted else astype(x, wanted)
     if where is not True:
-        x = kept(x, mask_of(name, x, where), bool(fill) if wanted.kind == "b" else fill)
+        x = kept(x, mask_of(name, x, where), bool(fill) if x.dtype.kind == "b" else fill)
     if axes:
-        result = apply(op, (x,), {"axes": axes, "keepdims": keepdims})
+        how = {"axes": axes, "keepdims": keepdims}
+        result = apply(op, (x,), how if x.dtype == wanted else {**how, "dtype": wanted})
     else:
         result = choose(x == x, x, fill) if name.startswith("nan") else x.copy()
     if initial is None:
