@@ -208,7 +208,7 @@ def histogram2d(x: Any, y: Any, /, bins: Any = 10, range: Any = None, density: b
     if one.shape != other.shape or one.ndim != 1:
         raise ShapeError(f"histogram2d: points of shapes {one.shape} and {other.shape}. "
                          "Give as many of each, on one axis.")
-    sizes = len(bins) if np.iterable(bins) else 0
+    sizes = len(list(bins)) if np.iterable(bins) else 0
     if sizes > 2 or isinstance(bins, str):
         bins = [bins, bins]                                         # edges, the same on both axes
     elif sizes == 1:
