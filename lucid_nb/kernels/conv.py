@@ -16,12 +16,19 @@ import numpy as np
 
 from .. import config
 from ..shapes import Shape, Window
-from . import memory, threads
+from . import correlation_tile, emission, memory, microkernel, threads
+from . import correlation_words as loops
+from .correlation_words import MOST_ROWS, RESULTS
 from .layout import contiguous
-from .planes import TILE, Planes, forward_planes, geometry, remainders, triple
+from .planes import Planes, forward_planes, geometry, remainders, triple
 from .steps import SINGLE, grain, narrow, range_kernel
 
-TAPS_A_RUN = 8                                   # what a unit of work costs for each tap, in vectors
+SIGNED = {f"uint{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}      # sums and products of integers wrap alike
+VECTOR = 16                                      # multiply-adds that cost as much as an element of other loops
+KINDS = {"w": "int64*", "i": "int64"}
+# The kernels of loops/correlation.py and their operands: memory of the dtype, words, an integer.
+FUNCTIONS = {"pack": "ddwwiiii", "correlate": "ddwddiiiiiwwww", "pack_slopes": "ddiiiiw",
+             "correlate_weights": "ddwwdiiiiiiiw"}
 
 
 def _for_all_dtypes(entry: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -58,61 +65,83 @@ def conv_input_grad(g: np.ndarray, w: np.ndarray, window: Window, x_shape: Shape
     result = memory.empty((*x_shape[:2], *triple(x_shape[2:], 1)), g.dtype)
     result[...] = 0                              # where no tap reads
     if g.size and result.size and w.size:
-        weights = w.reshape(window.groups, -1, w.shape[1], *triple(w.shape[2:], 1)).swapaxes(1, 2)
-        for plan, taps, places in _backward(g.shape, w.shape, window, x_shape, g.dtype):
-            plan.correlate(_five(g), contiguous(weights[taps]), result[places])
+        for plan, places in _backward(g.shape, w.shape, window, x_shape, g.dtype):
+            plan.correlate(_five(g), contiguous(w), result[places])
     return result.reshape(x_shape)
 
 
 @_for_all_dtypes
 def conv_weight_grad(x: np.ndarray, g: np.ndarray, window: Window, w_shape: Shape) -> np.ndarray:
-    """The gradient of conv in w, from g of the result's shape; sums of runs are totalled in float64."""
-    totals = np.zeros(w_shape)
+    """The gradient of conv in w, from g of the result's shape."""
+    totals = memory.empty(w_shape, x.dtype)
     if g.size and totals.size:
         _forward(x.shape, w_shape, window, x.dtype).add_products(_five(x), _five(g), totals)
-    return totals.astype(x.dtype)
+    else:
+        totals[...] = 0
+    return totals
 
 
 class Correlation:
     """All of a correlation but the arrays: `filters` filters over planes of `channels` channels, both in `groups`.
 
-    out_strides are those of the result (images, filters, depth, height, width), in bytes.
+    out_strides are those of the result (images, filters, depth, height, width), in bytes. Weight k of filter i of
+    group g lies at g weight_steps[0] + i weight_steps[1] + weight_places[k].
     """
 
     def __init__(self, planes: Planes, channels: int, filters: int, groups: int, dtype: np.dtype,
-                 out_strides: Shape) -> None:
-        self.planes, self.channels, self.filters, self.groups, self.dtype = planes, channels, filters, groups, dtype
+                 out_strides: Shape, weight_steps: tuple[int, int], weight_places: np.ndarray) -> None:
+        self.planes, self.channels, self.groups = planes, channels, groups
+        self.filters, self.dtype = filters // groups, np.dtype(SIGNED.get(dtype.name, dtype))
         self.offsets = planes.offsets(channels // groups)
         self.steps = np.array(planes.steps(channels, groups), np.int64)
         self.pieces, self.sizes = planes.pieces[0], np.array(planes.pieces[1], np.int64)
-        self.results = np.array(planes.results, np.int64)
         self.out_steps = np.array(out_strides, np.int64) // dtype.itemsize
-        self.together = max(1, TILE // max(1, prod(planes.results)))   # images in a run, whatever the limit of memory
-        name = f"{dtype.name}*"
-        self.kernel = range_kernel("convolution:correlate", name, name, "int64*", name, *["int64"] * 5, *["int64*"] * 3)
-        self.weight_kernel = range_kernel("convolution:correlate_weights", name, name, "int64*", "float64*",
-                                          *["int64"] * 5, *["int64*"] * 2)
+        self.is_direct = bool(self.out_steps[4] == 1 and self.out_steps[3] == self.steps[3] == planes.results[2])
+        self.together = max(1, RESULTS // max(1, prod(planes.results)))  # images in a run, whatever the memory's limit
+        self.weight_steps, self.weight_places = weight_steps, weight_places
+        self.no_bias = np.zeros(filters, self.dtype)
+        kinds = KINDS | {"d": f"{self.dtype.name}*"}
+        self.kernels = [range_kernel(f"correlation:{function}", *[kinds[letter] for letter in letters])
+                        for function, letters in FUNCTIONS.items()]
 
     def correlate(self, x: np.ndarray, weights: np.ndarray, result: np.ndarray) -> None:
-        """result = the correlation of the planes of x with weights, filters outermost."""
-        filters, taps, planes = self.filters // self.groups, len(self.offsets), self.planes
-        units = self.groups * -(-filters // 4) * self.pieces
-        least = grain(taps * planes.results[2] * TAPS_A_RUN)
+        """result = the correlation of the planes of x with weights, which lie where the plan says."""
+        plan, taps = forward_plan(self.dtype.name, self.filters, config.vector_width), len(self.offsets)
+        pack, correlate = self.kernels[:2]
+        panels = memory.empty((self.groups * self.filters * taps,), self.dtype)
+        threads.launch(pack, self.groups * int(plan[loops.PANELS]), grain(taps * MOST_ROWS), weights, panels,
+                       self.weight_places, plan, taps, self.filters, *self.weight_steps)
+        least = grain(taps * self.filters * self.planes.results[2] // VECTOR)
         for images in self._chunks(len(x), 1):
             part = x[images]
-            threads.launch(self.kernel, len(part) * units, least, planes.fill(part), weights, self.offsets,
-                           result[images], taps, filters, self.groups, self.pieces, int(not planes.whole), self.sizes,
-                           self.steps, self.out_steps)
+            threads.launch(correlate, len(part) * self.groups * self.pieces, least, self.planes.fill(part), panels,
+                           self.offsets, result[images], self.no_bias, taps, self.filters, self.groups, self.pieces,
+                           int(self.is_direct), plan, self.sizes, self.steps, self.out_steps)
 
     def add_products(self, x: np.ndarray, g: np.ndarray, totals: np.ndarray) -> None:
-        """totals (float64, as the weights) += the products of g with what each tap of x reads."""
-        taps, filters = len(self.offsets), self.filters // self.groups
-        blocks = -(-taps // 4)
+        """totals, as the weights, = the products of g with what each tap of x reads."""
+        taps, width = len(self.offsets), self.planes.results[2]
+        plan = weight_plan(self.dtype.name, self.filters, taps, config.vector_width)
+        cuts, tap_runs = int(plan[loops.PANEL_CUTS]), -(-int(plan[loops.BLOCKS]) // loops.BLOCKS_A_UNIT)
+        lanes = (cuts - 1) * int(plan[loops.PANEL]) + int(plan[loops.LAST_PANEL])
+        pack, add = self.kernels[2:]
         for images in self._chunks(len(x), self.together):
-            part = contiguous(g[images].swapaxes(0, 1))
-            threads.launch(self.weight_kernel, self.groups * blocks, grain(part.size // self.groups),
-                           self.planes.fill(x[images]), part, self.offsets, totals, taps, filters, part.shape[1],
-                           blocks, self.together, self.results, self.steps)
+            part = contiguous(g[images])
+            results = prod(part.shape[2:])
+            panels = memory.empty((self.groups * len(part) * results * lanes,), self.dtype)
+            threads.launch(pack, len(part) * self.groups * cuts, grain(results * VECTOR), part, panels, self.filters,
+                           self.groups, len(part), results, plan)
+            places = self._places(len(part))
+            threads.launch(add, self.groups * cuts * tap_runs, grain(results * len(part) * taps // tap_runs),
+                           self.planes.fill(x[images]), panels, self.offsets, places, totals, taps, self.filters,
+                           len(places), width, self.together * results // width, int(images.start or 0),
+                           int(self.steps[1]), plan)
+
+    def _places(self, images: int) -> np.ndarray:
+        """Where each row of results begins in the planes of a group."""
+        image, _, depth, row = self.steps
+        axes = np.ix_(range(images), *map(range, self.planes.results[:2]))
+        return (axes[0] * image + axes[1] * depth + axes[2] * row).ravel()
 
     def _chunks(self, count: int, together: int) -> Iterator[slice]:
         """Images whose planes are within the limit of memory, multiples of `together`."""
@@ -128,25 +157,54 @@ class Correlation:
 
 
 @lru_cache(1024)
+def forward_plan(dtype: str, filters: int, width: int | str) -> np.ndarray:
+    """The panels of filters, split evenly, and the tiles for them; `width` is what vectors are limited to."""
+    most, vectors = correlation_tile.forward_shape()
+    panels = -(-filters // most)
+    low, high_panels = divmod(filters, panels)
+    lanes = emission.lanes(dtype)
+    tiles = [correlation_tile.forward_address(dtype, max(1, rows), count)
+             for rows in (low + bool(high_panels), low) for count in (vectors, vectors - 1)]
+    return np.array([low + bool(high_panels), low, high_panels, panels, vectors * lanes, (vectors - 1) * lanes, *tiles])
+
+
+@lru_cache(1024)
+def weight_plan(dtype: str, filters: int, taps: int, width: int | str) -> np.ndarray:
+    """The blocks of taps and panels of filters of a gradient of weights, and the tiles for them."""
+    (most, vectors), lanes = correlation_tile.weight_shape(dtype), emission.lanes(dtype)
+    blocks, cuts = -(-taps // most), -(-filters // (vectors * lanes))
+    last_taps, last_vectors = taps - (blocks - 1) * most, -(-(filters - (cuts - 1) * vectors * lanes) // lanes)
+    packs = [microkernel.pack_address(dtype, count * lanes, True) for count in (vectors, last_vectors)]
+    tiles = [correlation_tile.weight_address(dtype, rows, count)
+             for rows in (most, last_taps) for count in (vectors, last_vectors)]
+    return np.array([most, last_taps, blocks, vectors * lanes, last_vectors * lanes, cuts, *packs, *tiles])
+
+
+@lru_cache(1024)
 def _forward(x_shape: Shape, w_shape: Shape, window: Window, dtype: np.dtype) -> Correlation:
     """The correlation that is a convolution."""
-    planes = forward_planes(x_shape, w_shape, window)
+    planes, taps = forward_planes(x_shape, w_shape, window), prod(w_shape[1:])
     strides = _strides((1, w_shape[0], *planes.results), dtype)
-    return Correlation(planes, x_shape[1], w_shape[0], window.groups, dtype, strides)
+    return Correlation(planes, x_shape[1], w_shape[0], window.groups, dtype, strides,
+                       (w_shape[0] // window.groups * taps, taps), np.arange(taps))
 
 
 @lru_cache(1024)
 def _backward(g_shape: Shape, w_shape: Shape, window: Window, x_shape: Shape, dtype: np.dtype
-              ) -> list[tuple[Correlation, tuple[Any, ...], tuple[Any, ...]]]:
-    """The correlations that are the gradient of the input: each with its taps and the places of its results."""
+              ) -> list[tuple[Correlation, tuple[Any, ...]]]:
+    """The correlations that are the gradient of the input: each with the places of its results."""
     sizes, taps, g_sizes = (triple(shape[2:], 1) for shape in (x_shape, w_shape, g_shape))
     strides, found = _strides((1, x_shape[1], *sizes), dtype), []
+    filters, count = w_shape[0] // window.groups, prod(taps)
     for parts in product(*map(remainders, sizes, taps, g_sizes, *geometry(window))):
         axes, chosen, places = zip(*parts)
         steps = (place.step for place in places)
         out_strides = (*strides[:2], *(stride * step for stride, step in zip(strides[2:], steps)))
-        plan = Correlation(Planes(axes), g_shape[1], x_shape[1], window.groups, dtype, out_strides)
-        found.append((plan, (..., *np.ix_(*chosen)), (..., *places)))
+        read = np.arange(count).reshape(taps)[np.ix_(*chosen)].ravel()
+        weight_places = (np.arange(filters)[:, None] * (w_shape[1] * count) + read).ravel()
+        plan = Correlation(Planes(axes), g_shape[1], x_shape[1], window.groups, dtype, out_strides,
+                           (filters * w_shape[1] * count, count), weight_places)
+        found.append((plan, (..., *places)))
     return found
 
 

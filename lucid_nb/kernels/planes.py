@@ -14,9 +14,9 @@ import numpy as np
 
 from ..shapes import Shape, Window
 from . import memory
+from .correlation_words import TILE
 from .layout import contiguous
 
-TILE, LANES = 512, 16                            # as in loops/convolution.py
 Offsets = tuple[int, ...]
 
 
@@ -66,8 +66,18 @@ class Planes:
 
     @cached_property
     def shape(self) -> Shape:
-        """Phases of each axis, then elements of each axis."""
-        return tuple(len(axis.phases) for axis in self.axes) + tuple(axis.extent for axis in self.axes)
+        """Phases of each axis, then elements of each axis; those of a row are without `shared`."""
+        depth, height, width = (axis.extent for axis in self.axes)
+        return (*(len(axis.phases) for axis in self.axes), depth, height, width - self.shared)
+
+    @cached_property
+    def shared(self) -> int:
+        """Zeros at the end of a row that are those at the beginning of the next one, too."""
+        axis = self.axes[2]
+        if self.whole:
+            return 0
+        places = [axis.share(phase)[1] for phase in axis.phases]
+        return min(min(place.start for place in places), axis.extent - max(place.stop for place in places))
 
     @cached_property
     def results(self) -> Shape:
@@ -84,12 +94,13 @@ class Planes:
         return found
 
     def fill(self, x: np.ndarray) -> np.ndarray:
-        """The planes of x (images, channels, depth, height, width); where they are a copy, LANES elements follow."""
+        """The planes of x (images, channels, depth, height, width)."""
         if self.whole:
             return contiguous(x)
         shape = (*x.shape[:2], *self.shape)
-        planes = memory.empty((prod(shape) + LANES,), x.dtype)[:-LANES].reshape(shape)
-        planes[...] = 0
+        room = memory.empty((prod(shape) + self.shared,), x.dtype)
+        room[...] = 0
+        planes = room[:prod(shape)].reshape(shape)
         for target, source in self.shares:
             planes[target] = x[source]
         return planes

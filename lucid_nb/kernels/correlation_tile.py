@@ -1,0 +1,107 @@
+"""Microkernels of convolutions in LLVM IR: filters by neighbouring results, whose operands lie where a table says.
+
+As in a matrix product (microkernel.py) a tile of sums stays in registers while the taps are gone through, but the rows
+of the right operand are not packed: row k begins at `offsets[k]` from the first result's place in the planes, where the
+vectors of neighbouring results lie side by side. So nothing is unfolded. The direct convolution in registers is that of
+Georganas et al. ("Anatomy of high-performance deep learning convolutions on SIMD architectures", SC 2018), with results
+where they have channels in the vectors, since NumPy's and PyTorch's memory has the channels outside.
+"""
+from collections.abc import Sequence
+from functools import partial
+
+from llvmlite import ir
+
+from . import emission
+from .emission import INDEX, Emitter
+
+UNROLL = 4                       # taps in a turn of the loop
+
+
+def forward_shape() -> tuple[int, int]:
+    """The filters and vectors of results of the largest tile: with their operands the sums fill the registers."""
+    return (14, 2) if emission.registers() == 32 else (6, 2)
+
+
+def weight_shape(dtype: str) -> tuple[int, int]:
+    """The taps and vectors of filters of the largest tile; the taps must fit into a vector."""
+    taps = min(9 if emission.registers() == 32 else 6, emission.lanes(dtype))
+    return taps, 3 if taps * 3 + 4 <= emission.registers() else 2
+
+
+def forward_address(dtype: str, rows: int, vectors: int) -> int:
+    """The address of `void tile(taps, panel, x, offsets, c, c_row, cols, bias)`.
+
+    C[i, j] = bias[i] + the sum over k of panel[k rows + i] x[offsets[k] + j] for j < cols, which is more than
+    vectors - 1 vectors; C[i, j] at c + i c_row + j.
+    """
+    return emission.kernel(f"correlate {rows}x{vectors}", dtype, "ippppiip", partial(forward, rows, vectors))
+
+
+def forward(rows: int, vectors: int, e: Emitter, taps: ir.Value, panel: ir.Value, x: ir.Value, offsets: ir.Value,
+            c: ir.Value, c_row: ir.Value, cols: ir.Value, bias: ir.Value) -> None:
+    """Filters are the rows: each number of the panel meets vectors of neighbouring results."""
+    masks = [None] * (vectors - 1) + [e.first(e.sub(cols, (vectors - 1) * e.lanes))]
+    first = [e.splat(e.load(e.at(bias, i))) for i in range(rows)]
+
+    def step(k: ir.Value, carried: list) -> Sequence:
+        left, *sums = carried
+        place = e.at(x, e.load(e.at(offsets, k, INDEX), INDEX))
+        operands = [e.load_vector(e.at(place, j * e.lanes), mask) for j, mask in enumerate(masks)]
+        for i in range(rows):
+            one = e.splat(e.load(e.at(left, i)))
+            for j, operand in enumerate(operands):
+                sums[i * vectors + j] = e.multiply_add(one, operand, sums[i * vectors + j])
+        return [e.at(left, rows), *sums]
+
+    sums = e.unrolled(taps, step, [panel, *[value for value in first for _ in masks]], UNROLL)[1:]
+    for i in range(rows):
+        for j, mask in enumerate(masks):
+            e.store_vector(sums[i * vectors + j], e.at(c, e.add(e.mul(c_row, i), j * e.lanes)), mask)
+
+
+def weight_address(dtype: str, taps: int, vectors: int) -> int:
+    """The address of `void tile(rows, cols, x, places, offsets, panel, panel_row, c, c_row, filters, adds)`.
+
+    C[f, t] (+)= the sum over rows r and columns j of x[places[r] + offsets[t] + j] panel[r panel_row + j w + f] for
+    f < filters, which is more than vectors - 1 vectors; w = vectors * lanes, C[f, t] at c + f c_row + t.
+    """
+    return emission.kernel(f"correlate weights {taps}x{vectors}", dtype, "iippppipiii",
+                           partial(weights, taps, vectors))
+
+
+def weights(taps: int, vectors: int, e: Emitter, rows: ir.Value, cols: ir.Value, x: ir.Value, places: ir.Value,
+            offsets: ir.Value, panel: ir.Value, panel_row: ir.Value, c: ir.Value, c_row: ir.Value, filters: ir.Value,
+            adds: ir.Value) -> None:
+    """Taps are the rows: each number that a tap reads meets the vectors of filters of one result's gradient."""
+    starts = [e.at(x, e.load(e.at(offsets, t, INDEX), INDEX)) for t in range(taps)]
+
+    def row(r: ir.Value, sums: list) -> Sequence:
+        place = e.load(e.at(places, r, INDEX), INDEX)
+
+        def result(j: ir.Value, carried: list) -> Sequence:
+            slopes, *sums = carried
+            operands = [e.load_vector(e.at(slopes, v * e.lanes)) for v in range(vectors)]
+            for t, start in enumerate(starts):
+                one = e.splat(e.load(e.at(start, e.add(place, j))))
+                for v, operand in enumerate(operands):
+                    sums[t * vectors + v] = e.multiply_add(one, operand, sums[t * vectors + v])
+            return [e.at(slopes, vectors * e.lanes), *sums]
+        return e.loop(0, cols, result, [e.at(panel, e.mul(r, panel_row)), *sums])[1:]
+
+    sums = e.loop(0, rows, row, [e.zero()] * (taps * vectors))
+    store_across(taps, vectors, e, sums, c, c_row, filters, adds)
+
+
+def store_across(taps: int, vectors: int, e: Emitter, sums: Sequence[ir.Value], c: ir.Value, c_row: ir.Value,
+                 filters: ir.Value, adds: ir.Value) -> None:
+    """Transpose the sums, so that the taps of a filter lie side by side, and store or add those of each filter."""
+    inside = e.first(taps)
+    for v in range(vectors):
+        for lane, value in enumerate(e.transpose([sums[t * vectors + v] for t in range(taps)])):
+            number = v * e.lanes + lane
+            with e.when(e.compare(number, "<", filters)):
+                place = e.at(c, e.mul(c_row, number))
+                added, = e.either(e.compare(adds, "!=", 0),
+                                  lambda value=value, place=place: [e.add(e.load_vector(place, inside), value)],
+                                  lambda value=value: [value])
+                e.store_vector(added, place, inside)

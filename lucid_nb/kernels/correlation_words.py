@@ -1,0 +1,12 @@
+"""The words of the plans that loops/correlation.py reads and conv.py writes. Importing this needs no Numba."""
+
+# The panels of filters of a group, and the tiles for them.
+HIGH, LOW, HIGH_PANELS, PANELS, WIDE, NARROW, HIGH_WIDE, HIGH_NARROW, LOW_WIDE, LOW_NARROW = range(10)
+# The blocks of taps and the panels of filters of a gradient of weights, and the tiles for them.
+TAPS, LAST_TAPS, BLOCKS, PANEL, LAST_PANEL, PANEL_CUTS = range(6)
+PACK, LAST_PACK, WHOLE, FEW_FILTERS, FEW_TAPS, FEW_BOTH = range(6, 12)
+
+TILE = 512                   # results of a run: those of a panel of filters stay in the first-level cache
+MOST_ROWS = 14               # filters of a panel
+RESULTS = 1024               # of a run of the gradient of weights: their panel stays in the second-level cache
+BLOCKS_A_UNIT = 8            # blocks of taps that read the same run one after the other
