@@ -21,6 +21,17 @@ def operands(shapes, dtype="float64"):
     return [RNG.standard_normal(shape).astype(dtype) for shape in shapes]
 
 
+@pytest.mark.parametrize("step", [1, 2, 3, -2])
+def test_complex_product_of_strided_operands_equals_contiguous(step):
+    a, b = [(RNG.integers(-8, 9, shape) + 1j * RNG.integers(-8, 9, shape)).astype("complex64")
+            for shape in ((3, 8), (4, 12))]
+    a, b = a[:, ::2], b[:, ::step]
+    found = lnb.matmul(lnb.tensor(a), lnb.tensor(b))           # whole numbers: exact
+    np.testing.assert_array_equal(found.numpy(), a.astype("complex128") @ b.astype("complex128"))
+    found = lnb.matmul(lnb.asarray(a), lnb.asarray(b))
+    np.testing.assert_array_equal(found.numpy(), a.astype("complex128") @ b.astype("complex128"))
+
+
 @pytest.mark.parametrize("name", ["dot", "inner", "outer", "kron", "tensordot", "multiply"])
 @pytest.mark.parametrize("number", [2, 1.5, True, 1j])
 def test_number_of_python_is_a_weak_first_operand(name, number):
