@@ -28,12 +28,14 @@ from .masks import compress, expand, nonzero  # noqa: F401
 from .moments import moments  # noqa: F401
 from .normalization import normalize, normalize_grad  # noqa: F401
 from .pooling import avg_pool, avg_pool_grad, max_pool, max_pool_grad  # noqa: F401
+from .random import dropout, random_bits  # noqa: F401
 from .recurrent import recurrent, recurrent_grad  # noqa: F401
 from .reduce import arg_reduce, logsumexp, reduce  # noqa: F401
 from .scan import extreme_scan, recurrence, scan  # noqa: F401
 from .sets import isin, unique  # noqa: F401
 from .softmax import cross_entropy, cross_entropy_grad, log_softmax, log_softmax_grad, softmax, softmax_grad  # noqa: F401
 from .sort import argsort, partition, searchsorted, sort, topk  # noqa: F401
+from .updates import update  # noqa: F401
 
 DEVICE, ALIASES, RAW_TYPES = "cpu", True, (np.ndarray,)
 UNSUPPORTED: dict[str, str] = {}

@@ -31,8 +31,11 @@ from .activation import (
     Tanhshrink,
     Threshold,
 )
+from .attention import MultiHeadAttention, MultiheadAttention, ScaledDotProductAttention
 from .container import Sequential
 from .conv import Conv2d
+from .dropout import AlphaDropout, DropBlock, Dropout, Dropout1d, Dropout2d, Dropout3d, DropPath, FeatureAlphaDropout
+from .embedding import Embedding, EmbeddingBag
 from .linear import Flatten, Identity, Linear
 from .loss import (
     BCELoss,
@@ -73,16 +76,52 @@ from .norm import (
     RMSNorm,
 )
 from .parameter import Buffer, Parameter
+from .pool import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d,
+    AvgPool1d,
+    AvgPool2d,
+    AvgPool3d,
+    FractionalMaxPool2d,
+    FractionalMaxPool3d,
+    LPPool1d,
+    LPPool2d,
+    LPPool3d,
+    MaxPool1d,
+    MaxPool2d,
+    MaxPool3d,
+    MaxUnpool1d,
+    MaxUnpool2d,
+    MaxUnpool3d,
+)
 from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
+from .transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 
-__all__ = ["CELU", "ELU", "GELU", "GLU", "GRU", "LSTM", "RNN", "SELU", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d",
-           "BatchNorm2d", "BatchNorm3d", "Buffer", "Conv2d", "CosineEmbeddingLoss", "CosineSimilarity",
-           "CrossEntropyLoss", "Flatten", "GRUCell", "GaussianNLLLoss", "GlobalResponseNorm", "GroupNorm",
-           "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HingeEmbeddingLoss", "HuberLoss", "Identity",
-           "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "KLDivLoss", "L1Loss", "LSTMCell", "LayerNorm",
-           "LeakyReLU", "Linear", "LocalResponseNorm", "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss",
-           "Mish", "Module", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "PReLU",
-           "PairwiseDistance", "Parameter", "PoissonNLLLoss", "RMSNorm", "RNNBase", "RNNCell", "RNNCellBase", "RReLU",
-           "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmin",
-           "Softplus", "Softshrink", "Softsign", "Swish", "Tanh", "Tanhshrink", "Threshold", "TripletMarginLoss",
-           "TripletMarginWithDistanceLoss", "functional", "init", "utils"]
+__all__ = ["CELU", "ELU", "GELU", "GLU", "GRU", "LSTM", "RNN", "SELU", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d",
+           "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AlphaDropout",
+           "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d",
+           "BatchNorm3d", "Buffer", "Conv2d", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss",
+           "DropBlock", "DropPath", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding", "EmbeddingBag",
+           "FeatureAlphaDropout", "Flatten", "FractionalMaxPool2d", "FractionalMaxPool3d", "GRUCell", "GaussianNLLLoss",
+           "GlobalResponseNorm", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
+           "HingeEmbeddingLoss", "HuberLoss", "Identity", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
+           "KLDivLoss", "L1Loss", "LPPool1d", "LPPool2d", "LPPool3d", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear",
+           "LocalResponseNorm", "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "MaxPool1d", "MaxPool2d",
+           "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "Mish", "Module", "MultiHeadAttention",
+           "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "MultiheadAttention", "NLLLoss",
+           "PReLU", "PairwiseDistance", "Parameter", "PoissonNLLLoss", "RMSNorm", "RNNBase", "RNNCell", "RNNCellBase",
+           "RReLU", "ReLU", "ReLU6", "ScaledDotProductAttention", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss",
+           "SoftMarginLoss", "Softmax", "Softmin", "Softplus", "Softshrink", "Softsign", "Swish", "Tanh", "Tanhshrink",
+           "Threshold", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+           "TransformerEncoderLayer", "TripletMarginLoss", "TripletMarginWithDistanceLoss", "functional", "init",
+           "utils"]

@@ -31,6 +31,7 @@ from .activation import (
     tanhshrink,
     threshold,
 )
+from .attention import multi_head_attention_forward, scaled_dot_product_attention
 from .classes import (
     cross_entropy,
     multi_margin_loss,
@@ -48,6 +49,17 @@ from .distance import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
+from .dropout import (
+    alpha_dropout,
+    drop_block,
+    drop_path,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+)
+from .embedding import embedding, embedding_bag
 from .linear import flatten, linear
 from .loss import (
     REDUCTIONS,
@@ -73,14 +85,42 @@ from .norm import (
     normalize,
     rms_norm,
 )
+from .pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    fractional_max_pool2d,
+    fractional_max_pool3d,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+)
 
-__all__ = ["GELU_FORMS", "REDUCTIONS", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu",
-           "conv2d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "elu", "flatten",
-           "gaussian_nll_loss", "gelu", "global_response_norm", "glu", "group_norm", "hardshrink", "hardsigmoid",
-           "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "kl_div", "l1_loss",
-           "layer_norm", "leaky_relu", "linear", "local_response_norm", "log_softmax", "logsigmoid",
-           "margin_ranking_loss", "mish", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
-           "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_axis", "one_hot", "pairwise_distance",
-           "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm", "rrelu", "selu", "sigmoid", "silu",
-           "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
-           "tanhshrink", "threshold", "triplet_margin_loss", "triplet_margin_with_distance_loss"]
+__all__ = ["GELU_FORMS", "REDUCTIONS", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
+           "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "alpha_dropout", "avg_pool1d",
+           "avg_pool2d", "avg_pool3d", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu",
+           "conv2d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "drop_block", "drop_path",
+           "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "embedding", "embedding_bag",
+           "feature_alpha_dropout", "flatten", "fractional_max_pool2d", "fractional_max_pool3d", "gaussian_nll_loss",
+           "gelu", "global_response_norm", "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
+           "hinge_embedding_loss", "huber_loss", "instance_norm", "kl_div", "l1_loss", "layer_norm", "leaky_relu",
+           "linear", "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d",
+           "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d",
+           "max_unpool3d", "mish", "mse_loss", "multi_head_attention_forward", "multi_margin_loss",
+           "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_axis", "one_hot",
+           "pairwise_distance", "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm", "rrelu",
+           "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
+           "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss",
+           "triplet_margin_with_distance_loss"]
