@@ -270,6 +270,22 @@ class Emitter:
         """The sum of the lanes, always in the same order."""
         return self.halves(value, self.add)
 
+    def totals(self, values: Sequence[ir.Value]) -> ir.Value:
+        """One vector whose lane i is the sum of the lanes of values[i], of at most `lanes` vectors.
+
+        Neighbours are folded into each other: at each distance two vectors give one, so that each sum is added in the
+        same order, whatever its place.
+        """
+        folded = [*values, *[self.zero()] * (self.lanes - len(values))]
+        distance = self.lanes // 2
+        while distance:
+            low = [lane if not lane & distance else self.lanes + (lane ^ distance) for lane in range(self.lanes)]
+            high = [lane ^ distance if not lane & distance else self.lanes + lane for lane in range(self.lanes)]
+            folded = [self.add(self.shuffle(a, b, low), self.shuffle(a, b, high))
+                      for a, b in zip(folded[:distance], folded[distance:])]
+            distance //= 2
+        return folded[0]
+
     def greatest(self, value: ir.Value) -> ir.Value:
         """The largest lane."""
         return self.halves(value, self.larger)

@@ -1,114 +1,200 @@
-"""Matrix products by NumPy's BLAS, held to one thread of its own while a product runs.
+"""Matrix products by tiles in registers: any strides, batches that broadcast, every dtype, an epilogue.
 
-A product must have the same bits for every number of our threads, and one setting must govern them, so BLAS gets one.
-OpenBLAS, which NumPy's wheels bring, knows no setting for one call or one thread: the number that a user chose is put
-back when the last of concurrent products ends. Products that OpenBLAS would not split anyway are not bracketed.
-Accelerate and a BLAS with other names for its settings keep their own threads.
+Operands are read as they lie: packing transposes in registers what lies across. float16 and bfloat16 are multiplied in
+float32; integers wrap, small ones in int32; bool is the "any" of "and". Complex numbers are pairs of real columns: a
+complex product is the real one of A, as pairs, and of B, each number a matrix of 2 by 2 (the 1m method of Van Zee, SIAM
+J. Sci. Comput. 42, 2020). A product has the same bits for every number of threads.
 """
-
-import ctypes
-import os
-import threading
 from collections.abc import Callable
-from functools import cache
 from math import prod
-from pathlib import Path
+from struct import Struct
+from typing import Any
 
 import numpy as np
-from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
-from . import memory
+from .. import config
+from ..shapes import Shape
+from . import memory, threads, tiling
 from .copying import contiguous
+from .pool import range_function
 from .steps import SINGLE, narrow
+from .store import RangeKernel
+from .threads import address_of
 
-UNSPLIT = 9216               # multiplications up to which OpenBLAS (interface/gemv.c, gemm.c, syrk.c) uses one thread
-BLAS_KINDS = "fc"
+Run = Callable[..., np.ndarray]
+MULTIPLY = RangeKernel("lucid_nb.kernels.loops.gemm:multiply", ("int64",) * 7)
+ADDRESSES = Struct("5q").pack
+REAL = {"float32": "float32", "float64": "float64", "int32": "int32", "uint32": "int32", "int64": "int64",
+        "uint64": "int64"}
+INT32 = np.dtype(np.int32)
+MOST_RUNS = 4096
+_runs: dict[Any, Run] = {}
 
 
+# ------------------------------------------------------------------------------------------------ entries
 def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(..., n, k) @ (..., k, m) with batch axes that broadcast; float16 and bfloat16 are accumulated in float32."""
-    if narrow(a.dtype):
-        return matmul(a.astype(SINGLE), b.astype(SINGLE)).astype(a.dtype)
-    if a.dtype.kind not in BLAS_KINDS:
-        return np.matmul(a, b)
-    if b.ndim == 2 and a.ndim > 2:                               # one product instead of one for each of the batch
-        return matmul(_walkable(a).reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
-    a, b = _walkable(a), _walkable(b)
-    if a.shape[-2] * a.shape[-1] * b.shape[-1] <= UNSPLIT:
-        return _product(a, b)
-    with ONE_THREAD:
-        return _product(a, b)
+    """(..., n, k) @ (..., k, m) with batch axes that broadcast, both of one dtype."""
+    key = a.shape, a.strides, b.shape, b.strides, a.dtype, config.num_threads, config.vector_width
+    run = _runs.get(key)
+    if run is None:
+        run = _keep(key, _run_of(a, b))
+    return run(a, b)
 
 
-def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) if a.ndim > 2 or b.ndim > 2 else ()
-    shape = (*batch, a.shape[-2], b.shape[-1])
-    if prod(shape) * a.itemsize < memory.LARGE:
-        return np.matmul(a, b)
-    return np.matmul(a, b, out=memory.empty(shape, a.dtype))
+def matmul_into(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """`matmul` into contiguous memory of the result's shape and dtype, which no operand shares; `out` itself."""
+    key = a.shape, a.strides, b.shape, b.strides, a.dtype, config.num_threads, config.vector_width
+    run = _runs.get(key) or _keep(key, _run_of(a, b))
+    if isinstance(run, Product) and run.plan.splits == 1:
+        run.run(a, b, out, 0)
+    else:
+        out[...] = run(a, b)
+    return out
 
 
-def _walkable(raw: np.ndarray) -> np.ndarray:
-    """The array, copied where BLAS could not take its matrices: NumPy would use loops a hundred times slower."""
-    rows, cols = raw.strides[-2:]
-    size = raw.itemsize
-    usable = (cols == size and rows >= size * raw.shape[-1]) or (rows == size and cols >= size * raw.shape[-2])
-    return raw if usable and not rows % size and not cols % size else contiguous(raw)
+def linear(a: np.ndarray, b: np.ndarray, bias: np.ndarray, activation: str = "") -> np.ndarray:
+    """a @ b + bias of the columns, then "relu" where that is asked for; float32 or float64, b a matrix."""
+    key = (a.shape, a.strides, b.shape, b.strides, activation, a.dtype, config.num_threads, config.vector_width)
+    run = _runs.get(key)
+    if run is None:
+        run = _keep(key, _real_run(a, b, "cols", activation))
+    return run(a, b, contiguous(bias))
 
 
-class _OneThread:
-    """A context in which OpenBLAS uses one thread; counted, as products may run in several threads at once."""
-
-    def __init__(self) -> None:
-        self.forget()
-
-    def forget(self) -> None:
-        """In a forked child: whoever held the lock is not there."""
-        self._lock, self._depth, self._before = threading.Lock(), 0, 1
-
-    def __enter__(self) -> None:
-        get, put = thread_setting()
-        with self._lock:
-            if not self._depth:
-                self._before = get()
-                if self._before != 1:
-                    put(1)
-            self._depth += 1
-
-    def __exit__(self, *error: object) -> None:
-        _, put = thread_setting()
-        with self._lock:
-            self._depth -= 1
-            if not self._depth and self._before != 1:
-                put(self._before)
+def _keep(key: Any, run: Run) -> Run:
+    """The run, remembered; few are in use at a time."""
+    if len(_runs) >= MOST_RUNS:
+        _runs.clear()
+    _runs[key] = run
+    return run
 
 
-ONE_THREAD = _OneThread()
+def forget() -> None:
+    """Plan every shape anew."""
+    _runs.clear()
 
 
-@cache
-def thread_setting() -> tuple[Callable[[], int], Callable[[int], None]]:
-    """OpenBLAS's functions that read and set how many threads it uses; functions of no effect where it is not found."""
-    for path in _libraries():
-        for prefix in ("scipy_openblas", "openblas"):
-            for suffix in ("64_", "", "_64"):
-                try:
-                    library = ctypes.PyDLL(str(path))
-                    get = getattr(library, f"{prefix}_get_num_threads{suffix}")
-                    put = getattr(library, f"{prefix}_set_num_threads{suffix}")
-                except (OSError, AttributeError):
-                    continue
-                get.restype, get.argtypes, put.restype, put.argtypes = ctypes.c_int, (), None, (ctypes.c_int,)
-                return get, put
-    return lambda: 1, lambda threads: None
+# ------------------------------------------------------------------------------------------------- dtypes
+def _run_of(a: np.ndarray, b: np.ndarray) -> Run:
+    """How operands like these are multiplied."""
+    dtype = a.dtype
+    if dtype.name in REAL:
+        return _real_run(a, b)
+    if narrow(dtype):
+        return lambda a, b: matmul(a.astype(SINGLE), b.astype(SINGLE)).astype(dtype)
+    if dtype.kind == "c":
+        return _complex_product
+    if dtype.kind == "b":
+        return lambda a, b: matmul(a.astype(INT32), b.astype(INT32)) != 0
+    return lambda a, b: matmul(a.astype(INT32), b.astype(INT32)).astype(dtype)
 
 
-def _libraries() -> list[Path]:
-    """Where the BLAS may be: what NumPy's core was linked to, and the libraries that its wheel brings."""
-    package = Path(np.__file__).parent
-    folders = package.parent / "numpy.libs", package / ".dylibs"
-    return [Path(_multiarray_umath.__file__), *(path for folder in folders for path in folder.glob("*openblas*"))]
+def _complex_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Each number of B as [[re, im], [-im, re]], and those of A and of the result as pairs."""
+    part = b.real.dtype
+    pairs = memory.empty((*b.shape[:-1], 2, b.shape[-1], 2), part)
+    pairs[..., 0, :, 0] = pairs[..., 1, :, 1] = b.real
+    pairs[..., 0, :, 1] = b.imag
+    np.multiply(b.imag, -1, out=pairs[..., 1, :, 0])           # NumPy 2.4's negative errs from stride 4 to stride 2
+    right = pairs.reshape(*b.shape[:-2], 2 * b.shape[-2], 2 * b.shape[-1])
+    return matmul(contiguous(a).view(part), right).view(a.dtype)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=ONE_THREAD.forget)
+# ------------------------------------------------------------------------------------------- real numbers
+def _real_run(a: np.ndarray, b: np.ndarray, bias: str = "", activation: str = "") -> Run:
+    """The product of operands of a kernel's dtype with these shapes and strides."""
+    shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+    if a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"matmul: inner sizes differ (shapes {a.shape} and {b.shape})")
+    if 0 in shape or 0 in a.shape:
+        return lambda a, b, bias=None: _of_nothing(shape, a.dtype, bias, activation)
+    copies_a, copies_b = not _is_walkable(a, False), not _is_walkable(b, True)
+    a, b = contiguous(a) if copies_a else a, contiguous(b) if copies_b else b
+    if b.ndim == 2 and a.ndim > 2:                    # one product instead of one for each of the batch
+        flat = a.reshape(-1, a.shape[-1])
+        copies_a, a = copies_a or not np.may_share_memory(flat, a), flat
+    product = Product(a, b, shape, bias, activation)
+    if not (copies_a or copies_b):
+        return product
+    return lambda a, b, bias=None: product(contiguous(a) if copies_a else a, contiguous(b) if copies_b else b, bias)
+
+
+def _of_nothing(shape: Shape, dtype: np.dtype, bias: np.ndarray | None, activation: str) -> np.ndarray:
+    """A product whose sums are empty."""
+    result = np.zeros(shape, dtype)
+    result += 0 if bias is None else bias
+    return np.maximum(result, 0, out=result) if activation else result
+
+
+def _is_walkable(x: np.ndarray, needs_unit: bool) -> bool:
+    """Do the strides count numbers, and is one of the matrices' own 1 where that is needed?"""
+    size = x.itemsize
+    unit = any(stride == size or count == 1 for stride, count in zip(x.strides[-2:], x.shape[-2:]))
+    return not any(stride % size for stride in x.strides) and (unit or not needs_unit)
+
+
+def _steps(x: np.ndarray, depth_first: bool) -> Shape:
+    """Steps of the two last axes in numbers; along an axis of one element 1, if the other is not that already."""
+    steps = [stride // x.itemsize for stride in x.strides[-2:]]
+    order = (0, 1) if depth_first else (1, 0)
+    for axis in order:
+        if x.shape[-2 + axis] == 1 and 1 not in steps:
+            steps[axis] = 1
+    return tuple(steps)
+
+
+def _places(a: np.ndarray, b: np.ndarray, batch: Shape) -> np.ndarray | None:
+    """Where the matrices of a batch begin, in bytes, a pair for each."""
+    if not batch:
+        return None
+    found = np.zeros((*batch, 2), np.int64)
+    for number, x in enumerate((a, b)):
+        wide = np.broadcast_to(x, (*batch, *x.shape[-2:]))
+        for axis, (count, stride) in enumerate(zip(batch, wide.strides)):
+            found[..., number] += (np.arange(count) * stride).reshape(count, *[1] * (len(batch) - axis - 1))
+    return found
+
+
+class Product:
+    """A product of operands with certain shapes and strides, planned once; calling it takes two microseconds."""
+
+    __slots__ = ("activation", "dtype", "function", "new", "places", "plan", "shape", "tail")
+
+    def __init__(self, a: np.ndarray, b: np.ndarray, shape: Shape, bias: str, activation: str) -> None:
+        batch = shape[:-2] if b.ndim > 2 else ()
+        a_row, a_step = _steps(a, False)
+        b_row, b_col = _steps(b, True)
+        problem = tiling.Problem(REAL[a.dtype.name], a.shape[-2], shape[-1], a.shape[-1], a_row, a_step, b_row, b_col,
+                                 shape[-1], prod(batch), bias, activation)
+        self.plan, self.places = tiling.plan(problem, config.num_threads), _places(a, b, batch)
+        self.shape, self.dtype, self.activation = shape, a.dtype, activation
+        self.new = memory.empty if prod(shape) * a.itemsize >= memory.LARGE else np.empty
+        places = 0 if self.places is None else address_of(self.places)
+        self.tail = Struct("2q").pack(places, address_of(self.plan.words))
+        self.function = range_function(MULTIPLY.address)
+
+    def __call__(self, a: np.ndarray, b: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
+        """The product; bias is contiguous."""
+        splits = self.plan.splits
+        if splits == 1:
+            result = self.new(self.shape, self.dtype)
+            self.run(a, b, result, 0 if bias is None else address_of(bias))
+            return result
+        parts = memory.empty((splits, *self.shape), self.dtype)
+        self.run(a, b, parts, 0)
+        result = np.add.reduce(parts, 0)
+        result += 0 if bias is None else bias
+        return np.maximum(result, 0, out=result) if self.activation else result
+
+    def run(self, a: np.ndarray, b: np.ndarray, result: np.ndarray, bias: int) -> None:
+        """Multiply into memory that holds the result, or its parts one after the other."""
+        _, units, _, size = self.plan
+        place = 0
+        if size:
+            workspace = memory.empty(size + tiling.LINE, np.uint8)
+            place = -(-address_of(workspace) // tiling.LINE) * tiling.LINE
+        table = ADDRESSES(address_of(a), address_of(b), address_of(result), bias, place) + self.tail
+        if units == 1:
+            self.function(table, 0, 1)
+        else:
+            threads.run(MULTIPLY.address, table, units, 1)

@@ -153,3 +153,16 @@ def test_no_kernel_needs_a_library(width):
     text = emission.text("dot", "float32", "ippp", partial(dot, 4))
     assert "fmuladd" in text and "llvm.fma." not in text
     emission.store.check(emission.store.module_object(text, "dot", as_written=True))
+
+
+def folded(e, count, x, result):
+    e.store_vector(e.totals([e.load_vector(e.at(x, i * e.lanes)) for i in range(count)]), result)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_totals_of_several_vectors_at_once(width, dtype):
+    lanes = emission.lanes(dtype)
+    for count in range(1, lanes + 1):
+        x, result = numbers((count, lanes), dtype), np.full(lanes, GUARD, dtype)
+        run(f"folded {count}", dtype, "pp", lambda e, x, y, count=count: folded(e, count, x, y), x, result)
+        np.testing.assert_allclose(result[:count], x.sum(1), rtol=1e-4, atol=1e-5)

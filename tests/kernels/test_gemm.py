@@ -1,16 +1,17 @@
-"""Matrix products against NumPy in higher precision, and the setting of BLAS that they must leave as it was."""
+"""Matrix products against NumPy in higher precision: every shape of tile, stride, dtype and width."""
 
-import os
+import tempfile
 import threading
 
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lucid_nb.kernels import threads
-from lucid_nb.kernels.gemm import ONE_THREAD, matmul, thread_setting
+from lucid_nb import config
+from lucid_nb.kernels import compiler, gemm, threads, tiling
+from lucid_nb.kernels.gemm import linear, matmul, matmul_into
 
 RANDOM = np.random.default_rng(4)
 SHAPES = [((1, 1), (1, 1)), ((3, 4), (4, 5)), ((1, 300), (300, 1)), ((70, 130), (130, 90)), ((2, 3, 4), (2, 4, 5)),
@@ -23,12 +24,29 @@ def values(shape, dtype):
     return RANDOM.standard_normal(shape).astype(dtype)
 
 
-def assert_product(result, a, b):
+def exact_product(a, b):
+    """The product in twice the precision, and a bound of the error of sums in the operands' own."""
     wide = np.longdouble if a.dtype == np.float64 else np.float64
-    exact = np.matmul(a.astype(wide), b.astype(wide))
-    bound = np.matmul(np.abs(a).astype(wide), np.abs(b).astype(wide)) * np.finfo(a.dtype).eps * (a.shape[-1] ** 0.5 + 2)
+    exact, sizes = (np.matmul(x.astype(wide), y.astype(wide)) for x, y in ((a, b), (np.abs(a), np.abs(b))))
+    return exact, sizes * np.finfo(a.dtype).eps * (a.shape[-1] ** 0.5 + 2)
+
+
+def assert_product(result, a, b):
+    exact, bound = exact_product(a, b)
     assert result.dtype == a.dtype and result.shape == exact.shape
     assert np.all(np.abs(result - exact) <= bound)
+
+
+@pytest.fixture(params=[128, 256, 512])
+def width(request):
+    before = config.vector_width
+    try:
+        config.vector_width = request.param
+        if compiler.vector_width() != request.param:
+            pytest.skip(f"this CPU has no vectors of {request.param} bits")
+        yield request.param
+    finally:
+        config.vector_width = before
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -93,56 +111,177 @@ def test_matmul_gives_the_same_bits_for_any_number_of_threads():
     assert len(found) == 1
 
 
+def laid_out(data, rows, cols, dtype):
+    """A matrix drawn with its strides: C or F order, every other row or column, reversed."""
+    steps = [data.draw(st.sampled_from([1, 1, 2, -1])) for _ in range(2)]
+    shape = [rows * abs(steps[0]), cols * abs(steps[1])]
+    whole = values(shape, dtype) if data.draw(st.booleans()) else values(shape[::-1], dtype).T
+    return whole[::steps[0], ::steps[1]]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_matmul_of_every_tail_and_layout(width, data):
+    rows, depth, cols = (data.draw(st.integers(1, 40)) for _ in range(3))
+    dtype = data.draw(st.sampled_from(["float32", "float64"]))
+    a, b = laid_out(data, rows, depth, dtype), laid_out(data, depth, cols, dtype)
+    assert_product(matmul(a, b), a, b)
+
+
 @pytest.fixture
-def blas_threads():
-    get, put = thread_setting()
-    before = get()
-    put(2)
-    if get() != 2:
-        pytest.skip("this BLAS has no threads that could be counted")
-    yield get
-    put(before)
+def packs_all(monkeypatch):
+    """Every operand is packed, and blocks are so small that drawn shapes have several."""
+    gemm.forget()
+    for name, value in dict(BLOCK_DEPTH=9, BLOCK_COLS=33, INNER_DEPTH=9, INNER_COLS=5, ROW_PANELS=1, PACKED_BYTES=-1,
+                            WIDE_PACKS=0, LONG=20, FEW_TILES=4, PARALLEL=1).items():
+        monkeypatch.setattr(tiling, name, value)
+    yield
+    gemm.forget()
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_matmul_of_packed_panels_in_blocks(packs_all, width, data):
+    rows, depth, cols = (data.draw(st.integers(1, 40)) for _ in range(3))
+    dtype = data.draw(st.sampled_from(["float32", "float64"]))
+    a, b = laid_out(data, rows, depth, dtype), laid_out(data, depth, cols, dtype)
+    assert_product(matmul(a, b), a, b)
+
+
+@given(st.data())
+def test_matmul_of_broadcast_batches(data):
+    sides = data.draw(st.lists(st.integers(1, 3), max_size=3))
+    shapes = [[1 if data.draw(st.booleans()) else side for side in sides][data.draw(st.integers(0, len(sides))):]
+              for _ in range(2)]
+    rows, depth, cols = (data.draw(st.integers(1, 6)) for _ in range(3))
+    a, b = values((*shapes[0], rows, depth), "float32"), values((*shapes[1], depth, cols), "float32")
+    if data.draw(st.booleans()):
+        a = np.moveaxis(np.ascontiguousarray(np.moveaxis(a, 0, -1)), -1, 0)
+    assert_product(matmul(a, b), a, b)
+
+
+def guarded(shape, dtype, pad=37):
+    """An array with other numbers before and after it, and these numbers."""
+    memory = np.full(int(np.prod(shape)) + 2 * pad, 7, dtype)
+    return memory[pad:-pad].reshape(shape), memory[:pad], memory[-pad:]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_write_only_their_result(width, dtype):
+    for rows, cols in [(1, 1), (3, 5), (14, 33), (15, 31), (29, 65), (1, 40), (40, 1), (2, 9)]:
+        a, b = values((rows, 21), dtype), values((21, cols), dtype)
+        for right in (b, np.asfortranarray(b)):
+            result, before, after = guarded((rows, cols), dtype)
+            assert matmul_into(result, a, right) is result
+            assert np.all(before == 7) and np.all(after == 7)
+            assert_product(result, a, b)
+
+
+@pytest.mark.parametrize("activation", ["", "relu"])
+@pytest.mark.parametrize("shape", [(5, 7, 33), (40, 300, 2), (1, 9000, 3), (130, 400, 70), (3, 0, 4), (0, 3, 4)],
+                         ids=str)
+def test_linear_adds_a_bias_and_activates(shape, activation):
+    rows, depth, cols = shape
+    a, b, bias = values((rows, depth), "float32"), values((cols, depth), "float32").T, values(cols, "float32")
+    exact, bound = exact_product(a, b)
+    exact = exact + bias
+    expected = np.maximum(exact, 0) if activation else exact
+    for right in (b, np.ascontiguousarray(b)):
+        assert np.all(np.abs(linear(a, right, bias, activation) - expected) <= bound + np.abs(exact) * 1e-7)
+
+
+@given(st.data())
+def test_integer_products_wrap_as_numpys(data):
+    rows, depth, cols = (data.draw(st.integers(0, 20)) for _ in range(3))
+    dtype = np.dtype(data.draw(st.sampled_from("int8 uint8 int16 uint16 int32 uint32 int64 uint64".split())))
+    limits = np.iinfo(dtype)
+    a, b = (RANDOM.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+            for shape in ((rows, depth), (depth, cols)))
+    np.testing.assert_array_equal(matmul(a, b), np.matmul(a, b), strict=True)
+
+
+@given(st.data())
+def test_complex_products(data):
+    rows, depth, cols = (data.draw(st.integers(1, 40)) for _ in range(3))
+    dtype = data.draw(st.sampled_from(["complex64", "complex128"]))
+    a, b = (values(shape, dtype) + 1j * values(shape, dtype) for shape in ((rows, depth), (depth, cols)))
+    a, b = a.astype(dtype), b.astype(dtype)
+    wide = np.clongdouble if dtype == "complex128" else np.complex128
+    error = np.abs(matmul(a, b) - np.matmul(a.astype(wide), b.astype(wide)))
+    assert np.all(error <= np.matmul(np.abs(a), np.abs(b)) * np.finfo(dtype).eps * (2 * depth ** 0.5 + 4))
 
 
 @pytest.mark.serial
-def test_blas_threads_are_given_back(blas_threads):
-    seen = []
-    with ONE_THREAD, ONE_THREAD:
-        seen.append(blas_threads())
-    assert seen == [1] and blas_threads() == 2
-    matmul(values((100, 100), np.float32), values((100, 100), np.float32))
-    assert blas_threads() == 2
-    with pytest.raises(ValueError):
-        matmul(values((100, 100), np.float32), values((99, 100), np.float32))
-    assert blas_threads() == 2
+@pytest.mark.parametrize("shape", [(64, 3, 8000), (3, 20000, 5), (300, 500, 40), (1, 5000, 700), (700, 5000, 1)],
+                         ids=str)
+def test_products_of_other_shapes_have_the_same_bits_for_any_number_of_threads(shape):
+    rows, depth, cols = shape
+    a, b, before = values((rows, depth), "float32"), values((depth, cols), "float32"), threads.num_threads()
+    found = set()
+    try:
+        for number in (1, 2, 3):
+            threads.set_num_threads(number)
+            found.add((matmul(a, b).tobytes(), matmul(a, np.asfortranarray(b)).tobytes()))
+    finally:
+        threads.set_num_threads(before)
+    assert len(found) == 1
+
+
+def test_steps_beyond_32_bits_reach_their_rows():
+    """Rows 2**31 numbers apart: the arithmetic of places, on an address space that is reserved and hardly used."""
+    step = 2 ** 31 + 16
+    with tempfile.TemporaryFile() as file:
+        try:
+            memory = np.memmap(file, np.float32, "w+", shape=step * 2 + 64)
+        except (OSError, ValueError):
+            pytest.skip("no address space of 16 GiB, or no files with holes")
+        rows = np.lib.stride_tricks.as_strided(memory, (3, 5), (4 * step, 4))
+        rows[...] = values((3, 5), "float32")
+        a, b = np.array(rows), values((3, 7), "float32")
+        assert_product(matmul(rows, a.T.copy()), a, a.T)
+        assert_product(matmul(rows.T, b), a.T, b)
+        assert_product(matmul(b.T, rows), b.T, a)
+        del rows, memory
+
+
+@pytest.mark.parametrize("rows", [1, 2, 13, 14, 15, 28, 29, 40, 100])
+@pytest.mark.parametrize("cols", [1, 15, 16, 17, 32, 33, 47, 100])
+@pytest.mark.parametrize("registers,lanes", [(32, 16), (32, 4), (16, 8), (16, 2)])
+def test_cuts_cover_the_rows_and_columns_once(rows, cols, registers, lanes):
+    for lies_along in (False, True):
+        cut = tiling.cut(rows, cols, 100, lanes, registers, lies_along)
+        assert cut.high_panels * cut.high + (cut.panels - cut.high_panels) * cut.low == rows
+        rest = cols % cut.wide or cut.wide
+        assert cut.last - (1 if cut.is_inner else lanes) < rest <= cut.last <= cut.wide
+        if not cut.is_inner:
+            vectors = cut.wide // lanes
+            assert cut.high * vectors + vectors + 1 <= registers
+        else:
+            assert cut.high * cut.wide + cut.high + cut.wide <= registers
 
 
 @pytest.mark.serial
-def test_blas_threads_are_given_back_by_concurrent_products(blas_threads):
-    a = values((128, 128), np.float32)
-    expected, wrong = matmul(a, a), []
+def test_concurrent_products_do_not_share_a_workspace():
+    operands = [(values((200, 300), "float32"), values((300, 260), "float32")) for _ in range(4)]
+    expected, wrong = [matmul(*pair).tobytes() for pair in operands], []
 
-    def work():
-        wrong.extend(1 for _ in range(50) if matmul(a, a).tobytes() != expected.tobytes())
+    def work(number):
+        wrong.extend(1 for _ in range(20) if matmul(*operands[number]).tobytes() != expected[number])
 
-    workers = [threading.Thread(target=work) for _ in range(4)]
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert not wrong and blas_threads() == 2
+    assert not wrong
 
 
-@pytest.mark.serial
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_matmul_works_in_a_child_forked_within_a_product():
-    a = values((128, 128), np.float32)
-    expected = matmul(a, a)
-    with ONE_THREAD:
-        ONE_THREAD._lock.acquire()                               # as if another thread had been there
-        child = os.fork()
-        if child == 0:
-            os._exit(0 if np.array_equal(matmul(a, a), expected) else 1)
-        ONE_THREAD._lock.release()
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+@pytest.mark.parametrize("shape", [(64, 64, 64), (200, 1000, 33), (1, 3000, 10), (10, 3000, 1)], ids=str)
+def test_errors_are_at_most_twice_those_of_torch(shape):
+    torch = pytest.importorskip("torch")
+    rows, depth, cols = shape
+    a, b = values((rows, depth), "float32"), values((depth, cols), "float32")
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    ours, theirs = (np.linalg.norm(found - exact) for found in
+                    (matmul(a, b), (torch.from_numpy(a) @ torch.from_numpy(b)).numpy()))
+    assert ours <= 2 * theirs
