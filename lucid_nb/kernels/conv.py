@@ -17,18 +17,18 @@ import numpy as np
 from .. import config
 from ..shapes import Shape, Window
 from . import correlation_tile, emission, memory, microkernel, threads
-from . import correlation_words as loops
-from .correlation_words import MOST_ROWS, RESULTS
+from . import correlation_words as at
 from .layout import contiguous
 from .planes import Planes, forward_planes, geometry, remainders, triple
 from .steps import SINGLE, grain, narrow, range_kernel
 
 SIGNED = {f"uint{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}      # sums and products of integers wrap alike
+FEWEST_UNITS = 8                                 # of work that a correlation is cut into where it can be
 VECTOR = 16                                      # multiply-adds that cost as much as an element of other loops
 KINDS = {"w": "int64*", "i": "int64"}
 # The kernels of loops/correlation.py and their operands: memory of the dtype, words, an integer.
-FUNCTIONS = {"pack": "ddwwiiii", "correlate": "ddwddiiiiiwwww", "pack_slopes": "ddiiiiw",
-             "correlate_weights": "ddwwdiiiiiiiw"}
+FUNCTIONS = {"pack": "ddwwiiiiiiii", "correlate": "ddwddiiiiiwwww", "pack_slopes": "ddiiiiw",
+             "correlate_weights": "ddwwdiiiiiiiw", "correlate_across": "ddwdiiiiwwww"}
 
 
 def _for_all_dtypes(entry: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -96,46 +96,86 @@ class Correlation:
         self.steps = np.array(planes.steps(channels, groups), np.int64)
         self.pieces, self.sizes = planes.pieces[0], np.array(planes.pieces[1], np.int64)
         self.out_steps = np.array(out_strides, np.int64) // dtype.itemsize
+        self.results = np.array(planes.results, np.int64)
         self.is_direct = bool(self.out_steps[4] == 1 and self.out_steps[3] == self.steps[3] == planes.results[2])
-        self.together = max(1, RESULTS // max(1, prod(planes.results)))  # images in a run, whatever the memory's limit
+        self.together = max(1, at.RESULTS // max(1, prod(planes.results)))   # images in a run, for any limit
         self.weight_steps, self.weight_places = weight_steps, weight_places
         self.no_bias = np.zeros(filters, self.dtype)
         kinds = KINDS | {"d": f"{self.dtype.name}*"}
-        self.kernels = [range_kernel(f"correlation:{function}", *[kinds[letter] for letter in letters])
-                        for function, letters in FUNCTIONS.items()]
+        self.kernels = {function: range_kernel(f"correlation:{function}", *[kinds[letter] for letter in letters])
+                        for function, letters in FUNCTIONS.items()}
 
     def correlate(self, x: np.ndarray, weights: np.ndarray, result: np.ndarray) -> None:
         """result = the correlation of the planes of x with weights, which lie where the plan says."""
-        plan, taps = forward_plan(self.dtype.name, self.filters, config.vector_width), len(self.offsets)
-        pack, correlate = self.kernels[:2]
-        panels = memory.empty((self.groups * self.filters * taps,), self.dtype)
-        threads.launch(pack, self.groups * int(plan[loops.PANELS]), grain(taps * MOST_ROWS), weights, panels,
-                       self.weight_places, plan, taps, self.filters, *self.weight_steps)
-        least = grain(taps * self.filters * self.planes.results[2] // VECTOR)
+        taps, (depth, height, width) = len(self.offsets), self.planes.results
+        plan = (across_plan if self.lies_across else along_plan)(self.dtype.name, self.filters, taps, width,
+                                                                config.vector_width)
+        panels = self._packed(weights, plan)
         for images in self._chunks(len(x), 1):
             part = x[images]
-            threads.launch(correlate, len(part) * self.groups * self.pieces, least, self.planes.fill(part), panels,
-                           self.offsets, result[images], self.no_bias, taps, self.filters, self.groups, self.pieces,
-                           int(self.is_direct), plan, self.sizes, self.steps, self.out_steps)
+            operands = self.planes.fill(part), panels, self.offsets, result[images]
+            if self.lies_across:
+                units = len(part) * self.groups
+                parts = min(int(plan[at.PANELS]), -(-FEWEST_UNITS // units))
+                least = grain(taps * self.filters * depth * height * width // VECTOR // parts)
+                threads.launch(self.kernels["correlate_across"], units * parts, least, *operands, taps, self.filters,
+                               self.groups, parts, plan, self.results, self.steps, self.out_steps)
+            else:
+                least = grain(taps * self.filters * width // VECTOR)
+                threads.launch(self.kernels["correlate"], len(part) * self.groups * self.pieces, least, *operands,
+                               self.no_bias, taps, self.filters, self.groups, self.pieces, int(self.is_direct), plan,
+                               self.sizes, self.steps, self.out_steps)
+
+    def _packed(self, weights: np.ndarray, plan: np.ndarray) -> np.ndarray:
+        """The weights as panels."""
+        taps, units = len(self.weight_places), self.groups * int(plan[at.PANELS])
+        panels = memory.empty((units * int(plan[at.PANEL_STEP]),), self.dtype)
+        runs, run, run_step = self.weight_runs
+        is_across = run > 1
+        threads.launch(self.kernels["pack"], units, grain(taps * int(plan[at.HIGH])), weights, panels,
+                       self.weight_places, plan, taps, self.filters, *self.weight_steps, runs, run, run_step,
+                       int(is_across))
+        return panels
+
+    @cached_property
+    def weight_runs(self) -> tuple[int, int, int]:
+        """The places of a filter's weights as runs of neighbours: how many, how long and how far apart; runs of one
+        where they are irregular."""
+        places = self.weight_places
+        steps = np.diff(places)
+        run = int(np.argmax(steps != 1)) + 1 if (steps != 1).any() else len(places)
+        if len(places) % run:
+            return len(places), 1, 0
+        table = places.reshape(-1, run)
+        starts = np.diff(table[:, 0])
+        is_regular = (np.diff(table) == 1).all() and (not starts.size or (starts == starts[0]).all())
+        return (len(table), run, int(starts[0]) if starts.size else 0) if is_regular else (len(places), 1, 0)
+
+    @cached_property
+    def lies_across(self) -> bool:
+        """Are vectors of filters better filled than those of results?"""
+        lanes, width = emission.lanes(self.dtype.name), self.planes.results[2]
+        across = self.filters / (-(-self.filters // lanes) * lanes)
+        along = width / max(1, self.steps[3])
+        return bool(self.out_steps[4] == 1 and self.filters >= lanes and across >= along)
 
     def add_products(self, x: np.ndarray, g: np.ndarray, totals: np.ndarray) -> None:
         """totals, as the weights, = the products of g with what each tap of x reads."""
         taps, width = len(self.offsets), self.planes.results[2]
         plan = weight_plan(self.dtype.name, self.filters, taps, config.vector_width)
-        cuts, tap_runs = int(plan[loops.PANEL_CUTS]), -(-int(plan[loops.BLOCKS]) // loops.BLOCKS_A_UNIT)
-        lanes = (cuts - 1) * int(plan[loops.PANEL]) + int(plan[loops.LAST_PANEL])
-        pack, add = self.kernels[2:]
+        cuts, tap_runs = int(plan[at.PANEL_CUTS]), -(-int(plan[at.BLOCKS]) // at.BLOCKS_A_UNIT)
+        lanes = (cuts - 1) * int(plan[at.PANEL]) + int(plan[at.LAST_PANEL])
         for images in self._chunks(len(x), self.together):
             part = contiguous(g[images])
-            results = prod(part.shape[2:])
-            panels = memory.empty((self.groups * len(part) * results * lanes,), self.dtype)
-            threads.launch(pack, len(part) * self.groups * cuts, grain(results * VECTOR), part, panels, self.filters,
-                           self.groups, len(part), results, plan)
-            places = self._places(len(part))
-            threads.launch(add, self.groups * cuts * tap_runs, grain(results * len(part) * taps // tap_runs),
-                           self.planes.fill(x[images]), panels, self.offsets, places, totals, taps, self.filters,
-                           len(places), width, self.together * results // width, int(images.start or 0),
-                           int(self.steps[1]), plan)
+            count, results = len(part), prod(part.shape[2:])
+            panels = memory.empty((self.groups * count * results * lanes,), self.dtype)
+            threads.launch(self.kernels["pack_slopes"], count * self.groups * cuts, grain(results * VECTOR), part,
+                           panels, self.filters, self.groups, count, results, plan)
+            places = self._places(count)
+            threads.launch(self.kernels["correlate_weights"], self.groups * cuts * tap_runs,
+                           grain(results * count * taps // tap_runs), self.planes.fill(x[images]), panels, self.offsets,
+                           places, totals, taps, self.filters, len(places), width, self.together * results // width,
+                           int(images.start or 0), int(self.steps[1]), plan)
 
     def _places(self, images: int) -> np.ndarray:
         """Where each row of results begins in the planes of a group."""
@@ -157,15 +197,36 @@ class Correlation:
 
 
 @lru_cache(1024)
-def forward_plan(dtype: str, filters: int, width: int | str) -> np.ndarray:
-    """The panels of filters, split evenly, and the tiles for them; `width` is what vectors are limited to."""
+def along_plan(dtype: str, filters: int, taps: int, width: int, vector_width: int | str) -> np.ndarray:
+    """Panels of filters, split evenly, with results in the vectors. `vector_width` is what those are limited to."""
     most, vectors = correlation_tile.forward_shape()
-    panels = -(-filters // most)
+    panels, lanes = -(-filters // most), emission.lanes(dtype)
     low, high_panels = divmod(filters, panels)
-    lanes = emission.lanes(dtype)
-    tiles = [correlation_tile.forward_address(dtype, max(1, rows), count)
-             for rows in (low + bool(high_panels), low) for count in (vectors, vectors - 1)]
-    return np.array([low + bool(high_panels), low, high_panels, panels, vectors * lanes, (vectors - 1) * lanes, *tiles])
+    high = low + bool(high_panels)
+    tiles = [correlation_tile.forward_address(dtype, rows, count)
+             for rows in (high, low) for count in (vectors, vectors - 1)]
+    return np.array([high, low, high_panels, panels, *_packs(dtype, high, low), high * taps + lanes,
+                     vectors * lanes, (vectors - 1) * lanes, *tiles])
+
+
+@lru_cache(1024)
+def across_plan(dtype: str, filters: int, taps: int, width: int, vector_width: int | str) -> np.ndarray:
+    """Panels of filters in the vectors, on runs of a row's results."""
+    (most, vectors), lanes = correlation_tile.across_shape(dtype, width), emission.lanes(dtype)
+    vectors = min(vectors, -(-filters // lanes))
+    panels, runs = -(-filters // (vectors * lanes)), -(-width // most)
+    last = -(-(filters - (panels - 1) * vectors * lanes) // lanes)
+    short, long_runs = divmod(width, runs)
+    long = short + bool(long_runs)
+    tiles = [correlation_tile.across_address(dtype, results, count) for count in (vectors, last)
+             for results in (long, short)]
+    return np.array([vectors * lanes, last * lanes, panels - 1, panels, *_packs(dtype, vectors * lanes, last * lanes),
+                     vectors * lanes * taps, long, short, long_runs, runs, *tiles])
+
+
+def _packs(dtype: str, high: int, low: int) -> list[int]:
+    """The kernels that pack high and low panels."""
+    return [microkernel.pack_address(dtype, rows, True) for rows in (high, low)]
 
 
 @lru_cache(1024)

@@ -59,6 +59,42 @@ def forward(rows: int, vectors: int, e: Emitter, taps: ir.Value, panel: ir.Value
             e.store_vector(sums[i * vectors + j], e.at(c, e.add(e.mul(c_row, i), j * e.lanes)), mask)
 
 
+
+def across_shape(dtype: str, width: int) -> tuple[int, int]:
+    """The neighbouring results and vectors of filters of a tile for rows of so many results."""
+    sums = 28 if emission.registers() == 32 else 12
+    widest = min(sums // 2, emission.lanes(dtype))
+    results = -(-width // -(-width // widest))
+    return results, max(1, min(4, sums // results))
+
+
+def across_address(dtype: str, results: int, vectors: int) -> int:
+    """The address of `void tile(taps, panel, x, offsets, c, c_row, filters, adds)`.
+
+    C[f, j] (+)= the sum over k of panel[k w + f] x[offsets[k] + j] for f < filters, which is more than vectors - 1
+    vectors; w = vectors * lanes, C[f, j] at c + f c_row + j.
+    """
+    return emission.kernel(f"correlate across {results}x{vectors}", dtype, "ippppiii",
+                           partial(across, results, vectors))
+
+
+def across(results: int, vectors: int, e: Emitter, taps: ir.Value, panel: ir.Value, x: ir.Value, offsets: ir.Value,
+           c: ir.Value, c_row: ir.Value, filters: ir.Value, adds: ir.Value) -> None:
+    """Results are the rows: each number that a tap reads meets the vectors of filters."""
+    def step(k: ir.Value, carried: list) -> Sequence:
+        right, *sums = carried
+        place = e.at(x, e.load(e.at(offsets, k, INDEX), INDEX))
+        operands = [e.load_vector(e.at(right, v * e.lanes)) for v in range(vectors)]
+        for j in range(results):
+            one = e.splat(e.load(e.at(place, j)))
+            for v, operand in enumerate(operands):
+                sums[j * vectors + v] = e.multiply_add(one, operand, sums[j * vectors + v])
+        return [e.at(right, vectors * e.lanes), *sums]
+
+    sums = e.unrolled(taps, step, [panel, *[e.zero()] * (results * vectors)], UNROLL)[1:]
+    store_across(results, vectors, e, sums, c, c_row, filters, adds)
+
+
 def weight_address(dtype: str, taps: int, vectors: int) -> int:
     """The address of `void tile(rows, cols, x, places, offsets, panel, panel_row, c, c_row, filters, adds)`.
 
@@ -94,7 +130,7 @@ def weights(taps: int, vectors: int, e: Emitter, rows: ir.Value, cols: ir.Value,
 
 def store_across(taps: int, vectors: int, e: Emitter, sums: Sequence[ir.Value], c: ir.Value, c_row: ir.Value,
                  filters: ir.Value, adds: ir.Value) -> None:
-    """Transpose the sums, so that the taps of a filter lie side by side, and store or add those of each filter."""
+    """Transpose the sums, so that those of a filter lie side by side, and store or add the ones of each filter."""
     inside = e.first(taps)
     for v in range(vectors):
         for lane, value in enumerate(e.transpose([sums[t * vectors + v] for t in range(taps)])):

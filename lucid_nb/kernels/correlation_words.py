@@ -1,7 +1,12 @@
 """The words of the plans that loops/correlation.py reads and conv.py writes. Importing this needs no Numba."""
 
-# The panels of filters of a group, and the tiles for them.
-HIGH, LOW, HIGH_PANELS, PANELS, WIDE, NARROW, HIGH_WIDE, HIGH_NARROW, LOW_WIDE, LOW_NARROW = range(10)
+# The panels of filters of a group: rows of the high ones, which come first, and of the others, how many, the kernels
+# that pack them, and the elements from one to the next.
+HIGH, LOW, HIGH_PANELS, PANELS, PACK_HIGH, PACK_LOW, PANEL_STEP = range(7)
+# The tiles where results lie in the vectors: columns of a tile and of the last one of a run.
+WIDE, NARROW, HIGH_WIDE, HIGH_NARROW, LOW_WIDE, LOW_NARROW = range(7, 13)
+# The runs of a row's results where filters lie in the vectors, and the tiles.
+LONG, SHORT, LONG_RUNS, RUNS, HIGH_LONG, HIGH_SHORT, LOW_LONG, LOW_SHORT = range(7, 15)
 # The blocks of taps and the panels of filters of a gradient of weights, and the tiles for them.
 TAPS, LAST_TAPS, BLOCKS, PANEL, LAST_PANEL, PANEL_CUTS = range(6)
 PACK, LAST_PACK, WHOLE, FEW_FILTERS, FEW_TAPS, FEW_BOTH = range(6, 12)
@@ -10,3 +15,4 @@ TILE = 512                   # results of a run: those of a panel of filters sta
 MOST_ROWS = 14               # filters of a panel
 RESULTS = 1024               # of a run of the gradient of weights: their panel stays in the second-level cache
 BLOCKS_A_UNIT = 8            # blocks of taps that read the same run one after the other
+DEPTH = 512                  # taps that are gone through at a time where filters lie across the vectors

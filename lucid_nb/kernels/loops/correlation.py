@@ -6,35 +6,9 @@ between the end of one row of results and the start of the next is computed and 
 of correlation_tile.py.
 """
 
-from ..correlation_words import (
-    BLOCKS,
-    BLOCKS_A_UNIT,
-    FEW_BOTH,
-    FEW_FILTERS,
-    FEW_TAPS,
-    HIGH,
-    HIGH_NARROW,
-    HIGH_PANELS,
-    HIGH_WIDE,
-    LAST_PACK,
-    LAST_PANEL,
-    LOW,
-    LOW_NARROW,
-    LOW_WIDE,
-    MOST_ROWS,
-    NARROW,
-    PACK,
-    PANEL,
-    PANEL_CUTS,
-    PANELS,
-    RESULTS,
-    TAPS,
-    TILE,
-    WHOLE,
-    WIDE,
-)
+from .. import correlation_words as at
 from ..intrinsics import address_of, call_address, mark_kernel
-from .typed import block, item_size, scalar, shift, stack_like
+from .typed import block, convert, item_size, scalar, shift, stack_like
 
 
 @scalar
@@ -49,38 +23,105 @@ def piece(number, sizes):
 @scalar
 def first_row(panel, plan):
     """The first filter of a panel: high panels come first."""
-    high = min(panel, plan[HIGH_PANELS])
-    return high * plan[HIGH] + (panel - high) * plan[LOW]
+    high = min(panel, plan[at.HIGH_PANELS])
+    return high * plan[at.HIGH] + (panel - high) * plan[at.LOW]
 
 
-def pack(start, stop, weights, panels, offsets, plan, taps, filters, group_step, row_step):
-    """Unit: a panel of filters of a group, with the taps outermost; weight k of filter i of group g lies at
-    g group_step + i row_step + offsets[k]."""
+@scalar
+def rows_of(panel, plan):
+    """The filters that a panel has room for."""
+    return plan[at.HIGH] if panel < plan[at.HIGH_PANELS] else plan[at.LOW]
+
+
+def pack(start, stop, weights, panels, offsets, plan, taps, filters, group_step, row_step, runs, run, run_step,
+         is_across):
+    """Unit: a panel of filters of a group, with the taps outermost.
+
+    The weights of filter i of group g begin at g group_step + i row_step. They are `runs` runs of `run` neighbours,
+    run_step elements apart, and with is_across packed by transposes of registers. Otherwise weight k lies offsets[k]
+    further on; where filters are neighbours (row_step 1), rows are copied.
+    """
     mark_kernel()
     for unit in range(start, stop):
-        group, panel = unit // plan[PANELS], unit % plan[PANELS]
-        row = first_row(panel, plan)
-        rows = plan[HIGH] if panel < plan[HIGH_PANELS] else plan[LOW]
-        source = shift(weights, group * group_step + row * row_step)
-        target = shift(panels, (group * filters + row) * taps)
-        for k in range(taps):
-            line, at = shift(target, k * rows), shift(source, offsets[k])
-            for i in range(rows):
-                line[i] = at[i * row_step]
+        group, panel = unit // plan[at.PANELS], unit % plan[at.PANELS]
+        row, rows = first_row(panel, plan), rows_of(panel, plan)
+        source, count = shift(weights, group * group_step + row * row_step), min(rows, filters - row)
+        target = shift(panels, unit * plan[at.PANEL_STEP])
+        if is_across:
+            kernel = plan[at.PACK_HIGH] if panel < plan[at.HIGH_PANELS] else plan[at.PACK_LOW]
+            for k in range(runs):
+                call_address(kernel, run, address_of(shift(source, offsets[0] + k * run_step)), row_step,
+                             address_of(shift(target, k * run * rows)), count)
+        else:
+            pack_by_offsets(source, target, offsets, taps, row_step, rows, count)
+
+
+@scalar
+def pack_by_offsets(source, target, offsets, taps, row_step, rows, count):
+    """A panel, number by number; it is filled up with zeros."""
+    for k in range(taps):
+        line, at_tap = shift(target, k * rows), shift(source, offsets[k])
+        if row_step == 1:
+            for i in range(count):
+                line[i] = at_tap[i]
+        else:
+            for i in range(count):
+                line[i] = at_tap[i * row_step]
+        for i in range(count, rows):
+            line[i] = convert(line, 0)
 
 
 @block
 def multiply_panel(plan, high, taps, panel, x, offsets, target, step, span, bias):
     """One panel of filters on a run of `span` results; results of a filter are `step` elements apart."""
-    wide, narrow, size = plan[WIDE], plan[NARROW], item_size(x)
-    whole_tile = plan[HIGH_WIDE] if high else plan[LOW_WIDE]
-    last_tile = plan[HIGH_NARROW] if high else plan[LOW_NARROW]
-    start, at, j = address_of(x), address_of(target), 0
+    wide, narrow, size = plan[at.WIDE], plan[at.NARROW], item_size(x)
+    whole_tile = plan[at.HIGH_WIDE] if high else plan[at.LOW_WIDE]
+    last_tile = plan[at.HIGH_NARROW] if high else plan[at.LOW_NARROW]
+    start, place, j = address_of(x), address_of(target), 0
     while j < span:                          # a range of a step that is not a constant could raise
         tile = whole_tile if span - j > narrow else last_tile
-        call_address(tile, taps, address_of(panel), start + j * size, address_of(offsets), at + j * size, step,
+        call_address(tile, taps, address_of(panel), start + j * size, address_of(offsets), place + j * size, step,
                      span - j, address_of(bias))
         j += wide
+
+
+@block
+def multiply_row(plan, taps, high, panel, x, offsets, target, step, filters, adds):
+    """One panel of filters on a row of results, run by run."""
+    j, size = 0, item_size(x)
+    for run in range(plan[at.RUNS]):
+        is_long = run < plan[at.LONG_RUNS]
+        if high:
+            tile = plan[at.HIGH_LONG] if is_long else plan[at.HIGH_SHORT]
+        else:
+            tile = plan[at.LOW_LONG] if is_long else plan[at.LOW_SHORT]
+        call_address(tile, taps, address_of(panel), address_of(x) + j * size, address_of(offsets),
+                     address_of(target) + j * size, step, filters, adds)
+        j += plan[at.LONG] if is_long else plan[at.SHORT]
+
+
+def correlate_across(start, stop, planes, panels, offsets, out, taps, filters, groups, parts, plan, results, steps,
+                     out_steps):
+    """Unit: one of the `parts` parts of the panels of a group, on the result planes of an image.
+
+    results: depth, height, width. steps, out_steps: as in `correlate`; the last of out_steps is 1.
+    """
+    mark_kernel()
+    for unit in range(start, stop):
+        part, group, image = unit % parts, unit // parts % groups, unit // parts // groups
+        x = shift(planes, image * steps[0] + group * steps[1])
+        y = shift(out, image * out_steps[0] + group * filters * out_steps[1])
+        for k in range(0, taps, at.DEPTH):
+            depth, here = min(at.DEPTH, taps - k), shift(offsets, k)
+            for number in range(part * plan[at.PANELS] // parts, (part + 1) * plan[at.PANELS] // parts):
+                first, rows = first_row(number, plan), rows_of(number, plan)
+                panel = shift(panels, (group * plan[at.PANELS] + number) * plan[at.PANEL_STEP] + k * rows)
+                for row in range(results[0] * results[1]):
+                    z, r = row // results[1], row % results[1]
+                    corner = shift(y, first * out_steps[1] + z * out_steps[2] + r * out_steps[3])
+                    multiply_row(plan, depth, number < plan[at.HIGH_PANELS], panel,
+                                 shift(x, z * steps[2] + r * steps[3]), here, corner, out_steps[1], filters - first,
+                                 int(k > 0))
 
 
 @scalar
@@ -105,23 +146,24 @@ def correlate(start, stop, planes, panels, offsets, out, biases, taps, filters, 
     out, from image to image, filter, depth, row and column. is_direct: a run of results is one of out, too.
     """
     mark_kernel()
-    room = stack_like(planes, MOST_ROWS * TILE)
+    room = stack_like(planes, at.MOST_ROWS * at.TILE)
     for unit in range(start, stop):
         depth, row, col, rows, cols = piece(unit % pieces, sizes)
         group, image = unit // pieces % groups, unit // pieces // groups
         span = (rows - 1) * steps[3] + cols
         x = shift(planes, image * steps[0] + group * steps[1] + depth * steps[2] + row * steps[3] + col)
-        for number in range(plan[PANELS]):
-            high, at = number < plan[HIGH_PANELS], first_row(number, plan)
-            channel = group * filters + at
+        for number in range(plan[at.PANELS]):
+            high, first = number < plan[at.HIGH_PANELS], first_row(number, plan)
+            channel = group * filters + first
             corner = shift(out, image * out_steps[0] + channel * out_steps[1] + depth * out_steps[2]
                            + row * out_steps[3] + col * out_steps[4])
-            panel, bias = shift(panels, channel * taps), shift(biases, channel)
+            panel = shift(panels, (group * plan[at.PANELS] + number) * plan[at.PANEL_STEP])
+            bias = shift(biases, channel)
             if is_direct:
                 multiply_panel(plan, high, taps, panel, x, offsets, corner, out_steps[1], span, bias)
             else:
-                multiply_panel(plan, high, taps, panel, x, offsets, room, TILE, span, bias)
-                copy_rows(room, steps[3], plan[HIGH] if high else plan[LOW], TILE, rows, cols, corner, out_steps[1],
+                multiply_panel(plan, high, taps, panel, x, offsets, room, at.TILE, span, bias)
+                copy_rows(room, steps[3], rows_of(number, plan), at.TILE, rows, cols, corner, out_steps[1],
                           out_steps[3], out_steps[4])
 
 
@@ -129,15 +171,15 @@ def pack_slopes(start, stop, slopes, panels, filters, groups, images, results, p
     """Unit: a panel of filters of a group of an image: slopes (images, groups, filters, results), in panels the filters
     lie inside and the images of a panel follow each other."""
     mark_kernel()
-    cuts, lanes = plan[PANEL_CUTS], plan[PANEL]
-    group_step = images * results * ((cuts - 1) * lanes + plan[LAST_PANEL])
+    cuts, lanes = plan[at.PANEL_CUTS], plan[at.PANEL]
+    group_step = images * results * ((cuts - 1) * lanes + plan[at.LAST_PANEL])
     for unit in range(start, stop):
         panel, group, image = unit % cuts, unit // cuts % groups, unit // cuts // groups
         is_last = panel == cuts - 1
-        row = plan[LAST_PANEL] if is_last else lanes
+        row = plan[at.LAST_PANEL] if is_last else lanes
         source = shift(slopes, ((image * groups + group) * filters + panel * lanes) * results)
         target = shift(panels, group * group_step + images * results * panel * lanes + image * results * row)
-        call_address(plan[LAST_PACK] if is_last else plan[PACK], results, address_of(source), results,
+        call_address(plan[at.LAST_PACK] if is_last else plan[at.PACK], results, address_of(source), results,
                      address_of(target), filters - panel * lanes)
 
 
@@ -145,9 +187,9 @@ def pack_slopes(start, stop, slopes, panels, filters, groups, images, results, p
 def add_run(plan, first, stop, is_last, rows, cols, x, places, offsets, panel, panel_row, out, taps, filters, adds):
     """The blocks of taps [first, stop) on one run of results."""
     for number in range(first, stop):
-        is_few, tap = number == plan[BLOCKS] - 1, number * plan[TAPS]
-        tile = (plan[FEW_BOTH] if is_few else plan[FEW_FILTERS]) if is_last else \
-            (plan[FEW_TAPS] if is_few else plan[WHOLE])
+        is_few, tap = number == plan[at.BLOCKS] - 1, number * plan[at.TAPS]
+        tile = (plan[at.FEW_BOTH] if is_few else plan[at.FEW_FILTERS]) if is_last else \
+            (plan[at.FEW_TAPS] if is_few else plan[at.WHOLE])
         call_address(tile, rows, cols, address_of(x), address_of(places), address_of(shift(offsets, tap)),
                      address_of(panel), panel_row, address_of(shift(out, tap)), taps, filters, adds)
 
@@ -161,23 +203,23 @@ def correlate_weights(start, stop, planes, panels, offsets, places, out, taps, f
     group; runs of rows lie within `span` of them. group_step: elements of planes from group to group.
     """
     mark_kernel()
-    cuts, run = plan[PANEL_CUTS], max(1, RESULTS // width)
-    tap_runs = (plan[BLOCKS] + BLOCKS_A_UNIT - 1) // BLOCKS_A_UNIT
-    group_panels = rows * width * ((cuts - 1) * plan[PANEL] + plan[LAST_PANEL])
+    cuts, run = plan[at.PANEL_CUTS], max(1, at.RESULTS // width)
+    tap_runs = (plan[at.BLOCKS] + at.BLOCKS_A_UNIT - 1) // at.BLOCKS_A_UNIT
+    group_panels = rows * width * ((cuts - 1) * plan[at.PANEL] + plan[at.LAST_PANEL])
     for unit in range(start, stop):
-        first = unit % tap_runs * BLOCKS_A_UNIT
+        first = unit % tap_runs * at.BLOCKS_A_UNIT
         panel, group = unit // tap_runs % cuts, unit // tap_runs // cuts
-        is_last, count = panel == cuts - 1, filters - panel * plan[PANEL]
-        lanes = plan[LAST_PANEL] if is_last else plan[PANEL]
-        source = shift(panels, group * group_panels + rows * width * panel * plan[PANEL])
-        target = shift(out, (group * filters + panel * plan[PANEL]) * taps)
+        is_last, count = panel == cuts - 1, filters - panel * plan[at.PANEL]
+        lanes = plan[at.LAST_PANEL] if is_last else plan[at.PANEL]
+        source = shift(panels, group * group_panels + rows * width * panel * plan[at.PANEL])
+        target = shift(out, (group * filters + panel * plan[at.PANEL]) * taps)
         row, sums = 0, adds
         while row < rows:
             high = min(run, rows - row, span - row % span)
-            for col in range(0, width, RESULTS):
+            for col in range(0, width, at.RESULTS):
                 x, slopes = shift(planes, group * group_step + col), shift(source, (row * width + col) * lanes)
-                add_run(plan, first, min(plan[BLOCKS], first + BLOCKS_A_UNIT), is_last, high,
-                        min(RESULTS, width - col), x, shift(places, row), offsets, slopes, width * lanes, target, taps,
-                        count, sums)
+                cols = min(at.RESULTS, width - col)
+                add_run(plan, first, min(plan[at.BLOCKS], first + at.BLOCKS_A_UNIT), is_last, high, cols, x,
+                        shift(places, row), offsets, slopes, width * lanes, target, taps, count, sums)
                 sums = 1
             row += high
