@@ -96,11 +96,30 @@ def _pullback(ops: Any, info: Info, g: dict[int, Any], q: Any, k: Any, v: Any, *
     return list(found)[:3 + len(bias)]
 
 
+def _pull_parts(ops: Any, info: Info, g: dict[int, Any], count: int) -> tuple:
+    """One array of the gradients side by side: each by itself would be put into zeros first."""
+    shape = (*info.shape(0)[:-1], info.shape(0)[-1] // count)
+    like = next(iter(g.values()))
+    return (ops.concatenate(*[g[i] if i in g else ops.zeros(shape, like) for i in range(count)], axis=len(shape) - 1),)
+
+
+def _parts(table: backend.Table, x: Any, count: int) -> tuple:
+    size = x.shape[-1] // count
+    return tuple([table.slice(x, (..., slice(i * size, (i + 1) * size))) for i in range(count)])
+
+
+_split = Primitive("parts", _parts, _pull_parts)
 _attention = Primitive("attention", _forward, _pullback, keeps=(0, 1, 2, 3, 4))
 _biased_attention = Primitive("biased_attention", _forward, _pullback, keeps=(0, 1, 2, 3, 4, 5))
 
 
-# ---------------------------------------------------------------------------------------------- function
+# ---------------------------------------------------------------------------------------------- functions
+def parts(x: Tensor, count: int) -> tuple[Tensor, ...]:
+    """A tensor that nobody else holds, cut along its last axis into parts that share its memory."""
+    found: tuple[Tensor, ...] = apply(_split, (x,), {"count": count})
+    return found
+
+
 def attention(query: Any, key: Any, value: Any, mask: Any = None, factors: Tensor | None = None, causal: bool = False,
               scale: float | None = None, grouped: bool = False) -> Tensor:
     """softmax(query key^T * scale + mask) value, as nn.functional.scaled_dot_product_attention says it.
@@ -111,7 +130,7 @@ def attention(query: Any, key: Any, value: Any, mask: Any = None, factors: Tenso
     q, k, v = promoted(OP, [as_tensor(OP, x) for x in (query, key, value)])
     dtype = dtypes.real_float(OP, q.dtype)
     q, k, v = (astype(x, dtype, copy=False) for x in (q, k, v))
-    lead, groups = _leading(q.shape, k.shape, v.shape, grouped)
+    lead, groups = leading_axes(q.shape, k.shape, v.shape, grouped)
     scale = _scale(scale, q.shape[-1])
     rows, cols = q.shape[-2], k.shape[-2]
     bias = _bias(mask, (*lead, rows, cols), q, causal)
@@ -137,7 +156,7 @@ def _scale(scale: float | None, size: int) -> float:
     return float(scale)
 
 
-def _leading(q: Shape, k: Shape, v: Shape, grouped: bool) -> tuple[Shape, int]:
+def leading_axes(q: Shape, k: Shape, v: Shape, grouped: bool) -> tuple[Shape, int]:
     """The leading axes of the result, and how many heads keys and values have; ShapeError if shapes do not fit."""
     if min(len(q), len(k), len(v)) < 2 + grouped:
         raise ShapeError(f"{OP}: query {q}, key {k}, value {v}. Each needs {2 + grouped} axes or more, the last two "
