@@ -12,7 +12,8 @@ from ..shapes import Walk
 from . import compiler, memory, threads
 from .copying import contiguous
 from .gemm import matmul
-from .steps import INDEX, grain, kernel_of
+from .steps import INDEX, LOOPS, grain
+from .store import RangeKernel
 
 GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 ROWS = 6                     # of a tile, as in loops/products.py
@@ -45,6 +46,12 @@ def _places(walk: Walk) -> np.ndarray:
 
 
 @cache
+def _kernel(path: str, dtypes: tuple[np.dtype, ...], integers: int, width: int | str) -> RangeKernel:
+    """The kernel at a path below kernels/loops; `width` is a part of the key, since packing must agree with it."""
+    return RangeKernel(LOOPS + path, (*[f"{dtype.name}*" for dtype in dtypes], *["int64"] * integers))
+
+
+@cache
 def _panel_cols(bits: int, width: int | str) -> int:
     """Columns of a panel of a packed matrix, as in loops/products.py."""
     registers = compiler.vector_width()
@@ -60,7 +67,7 @@ def pack(matrix: np.ndarray) -> np.ndarray:
     room = memory.empty((count + LINE // size,), matrix.dtype)
     first = -threads.address_of(room) % LINE // size
     packed = room[first:first + count]
-    kernel = kernel_of("products:pack", (matrix.dtype, matrix.dtype), 4)
+    kernel = _kernel("products:pack", (matrix.dtype, matrix.dtype), 4, config.vector_width)
     threads.launch(kernel, panels, panels, matrix, packed, depth, cols, *[step // size for step in matrix.strides])
     return packed
 
@@ -71,7 +78,8 @@ def _launch(name: str, arrays: Arrays, walk: Walk, batch: int, units: int, gates
     elements = gates * units * (units // 8 + CELL) * len(sizes)
     slices = max(1, min(config.num_threads, -(-batch // ROWS), batch // grain(elements)))
     share = -(-batch // slices)
-    kernel = kernel_of(f"recurrent:{name}", (*[array.dtype for array in arrays], INDEX, INDEX), 6)
+    dtypes = (*[array.dtype for array in arrays], INDEX, INDEX)
+    kernel = _kernel(f"recurrent:{name}", dtypes, 6, config.vector_width)
     threads.launch(kernel, -(-batch // share), 1, *arrays, offsets, sizes, len(sizes), units, walk.spread, share, batch,
                    int(walk.is_reverse))
 

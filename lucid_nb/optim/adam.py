@@ -2,20 +2,20 @@
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
-from ..array import Tensor
-from ..creation import zeros_like
 from ..expr import Expr, Vocabulary
-from .optimizer import Group, Optimizer
+from .optimizer import Choice, Group
+from .rule import Rule, RuleOptimizer
 from .step import Step
 
 
-class Adam(Optimizer):
+class Adam(RuleOptimizer):
     """Adam: steps by the mean of gradients over the root of the mean of their squares, both without start-up bias.
 
-    `weight_decay` adds weight_decay * p to the gradient; `amsgrad` divides by the largest mean so far; `maximize`
-    climbs.
+    `weight_decay` adds weight_decay * p to the gradient, with `decoupled_weight_decay` it works as in AdamW; `amsgrad`
+    divides by the largest mean so far; `maximize` climbs.
 
     Source: D. Kingma, J. Ba, Adam: a method for stochastic optimization, 2015; amsgrad: S. Reddi, S. Kale, S. Kumar,
     On the convergence of Adam and beyond, 2018.
@@ -27,13 +27,11 @@ class Adam(Optimizer):
     [0.5, -1.5]
     """
 
-    decoupled = False
-
     def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False, *,
-                 maximize: bool = False) -> None:
+                 eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False, *, maximize: bool = False,
+                 foreach: Choice = None, fused: Choice = None, decoupled_weight_decay: bool = False) -> None:
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
-                                      maximize=maximize))
+                                      maximize=maximize, decoupled_weight_decay=decoupled_weight_decay))
 
     def check(self, group: Group) -> None:
         """Refuse settings that are out of range."""
@@ -42,21 +40,14 @@ class Adam(Optimizer):
         self.refuse(group, "betas", lambda betas: len(betas) == 2 and all(0 <= beta < 1 for beta in betas),
                     "two numbers of 0 or more, below 1")
 
-    def update(self, param: Tensor, gradient: Tensor, state: dict[str, Any], group: Group) -> Tensor:
-        """One step of one parameter."""
-        lr, decay, (beta1, beta2) = group["lr"], group["weight_decay"], group["betas"]
-        names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * group["amsgrad"]
-        for name in names:
-            if name not in state:
-                state[name] = zeros_like(param)
+    def rule(self, state: dict[str, Any], group: Group) -> Rule:
+        """The next step of one parameter."""
         step = state["step"] = int(state.get("step", 0)) + 1
-        numbers = (lr / (1 - beta1 ** step), math.sqrt(1 - beta2 ** step), group["eps"], 1 - beta1, beta2, 1 - beta2,
-                   0.0 if self.decoupled else decay, 1 - lr * decay if self.decoupled else 1.0,
-                   -1.0 if group["maximize"] else 1.0)
-        run = adapt_bounded if group["amsgrad"] else adapt
-        new, *moments = run((param, gradient, *(state[name] for name in names)), numbers)
-        state.update(zip(names, moments))
-        return new
+        numbers = _numbers(step, group["lr"], *group["betas"], group["eps"], group["weight_decay"],
+                           group.get("decoupled_weight_decay", False), group["maximize"])
+        if group["amsgrad"]:
+            return adapt_bounded, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), numbers
+        return adapt, ("exp_avg", "exp_avg_sq"), numbers
 
 
 class AdamW(Adam):
@@ -71,12 +62,18 @@ class AdamW(Adam):
     [0.45]
     """
 
-    decoupled = True
-
     def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *,
-                 maximize: bool = False) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+                 eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False,
+                 foreach: Choice = None, fused: Choice = None) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True)
+
+
+@lru_cache(64)
+def _numbers(step: int, lr: float, beta1: float, beta2: float, eps: float, decay: float, is_decoupled: bool,
+             is_ascent: bool) -> tuple[float, ...]:
+    """What the formulas below take, for all parameters at the same step."""
+    return (lr / (1 - beta1 ** step), math.sqrt(1 - beta2 ** step), eps, 1 - beta1, beta2, 1 - beta2,
+            0.0 if is_decoupled else decay, 1 - lr * decay if is_decoupled else 1.0, -1.0 if is_ascent else 1.0)
 
 
 def _moments(p: Expr, g: Expr, mean: Expr, square: Expr, fresh1: Expr, beta2: Expr, fresh2: Expr, decay: Expr,

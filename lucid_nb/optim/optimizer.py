@@ -11,6 +11,7 @@ from ..errors import ConfigError, GradError, ShapeError, StateError
 from ..tape import grad_mode
 
 Group = dict[str, Any]
+Choice = bool | None          # PyTorch's foreach and fused, which are accepted: a step is fused wherever it can be
 
 
 class Optimizer:
@@ -86,12 +87,16 @@ class Optimizer:
                 loss = closure()
         with grad_mode(False):
             for group in self.param_groups:
-                for param in group["params"]:
-                    if param.grad is not None:
-                        new = self.update(param, param.grad, self.state.setdefault(param, {}), group)
-                        param.write(new, f"{type(self).__name__}.step")
+                self.step_group(group)
             evaluate(self._all())
         return loss
+
+    def step_group(self, group: Group) -> None:
+        """Update the parameters of a group that have a gradient."""
+        for param in group["params"]:
+            if param.grad is not None:
+                new = self.update(param, param.grad, self.state.setdefault(param, {}), group)
+                param.write(new, f"{type(self).__name__}.step")
 
     def update(self, param: Tensor, gradient: Tensor, state: dict[str, Any], group: Group) -> Tensor:
         """The new value of one parameter, after renewing its state; nothing is recorded."""

@@ -3,14 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ..array import Tensor
-from ..creation import zeros_like
 from ..expr import Expr, Vocabulary
-from .optimizer import Group, Optimizer
+from .optimizer import Choice, Group
+from .rule import Rule, RuleOptimizer
 from .step import Step
 
 
-class SGD(Optimizer):
+class SGD(RuleOptimizer):
     """Stochastic gradient descent with momentum: v = momentum * v + (1 - dampening) * g, then p -= lr * v.
 
     The first v is g itself. `weight_decay` adds weight_decay * p to g; `nesterov` steps along g + momentum * v;
@@ -27,7 +26,8 @@ class SGD(Optimizer):
     """
 
     def __init__(self, params: Iterable[Any], lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
-                 weight_decay: float = 0.0, nesterov: bool = False, *, maximize: bool = False) -> None:
+                 weight_decay: float = 0.0, nesterov: bool = False, *, maximize: bool = False,
+                 foreach: Choice = None, fused: Choice = None) -> None:
         super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
                                       nesterov=nesterov, maximize=maximize))
 
@@ -40,18 +40,14 @@ class SGD(Optimizer):
                     lambda value: not value or (group["momentum"] > 0 and group["dampening"] == 0),
                     "it with momentum above 0 and dampening 0")
 
-    def update(self, param: Tensor, gradient: Tensor, state: dict[str, Any], group: Group) -> Tensor:
-        """One step of one parameter."""
-        lr, momentum, decay = group["lr"], group["momentum"], group["weight_decay"]
-        sign = -1.0 if group["maximize"] else 1.0
+    def rule(self, state: dict[str, Any], group: Group) -> Rule:
+        """The next step of one parameter."""
+        momentum = group["momentum"]
+        numbers = (group["lr"], group["weight_decay"], -1.0 if group["maximize"] else 1.0)
         if not momentum:
-            return descend((param, gradient), (lr, decay, sign))[0]
-        velocity = state.get("momentum_buffer")
-        fresh = 1.0 if velocity is None else 1 - group["dampening"]
-        step = nesterov if group["nesterov"] else roll
-        before = zeros_like(param) if velocity is None else velocity
-        new, state["momentum_buffer"] = step((param, gradient, before), (lr, decay, sign, momentum, fresh))
-        return new
+            return descend, (), numbers
+        fresh = 1.0 if state.get("momentum_buffer") is None else 1 - group["dampening"]
+        return nesterov if group["nesterov"] else roll, ("momentum_buffer",), (*numbers, momentum, fresh)
 
 
 def _descend(m: Vocabulary, p: Expr, g: Expr, lr: Expr, decay: Expr, sign: Expr) -> tuple[Expr, ...]:

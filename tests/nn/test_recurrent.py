@@ -12,7 +12,8 @@ from .recurrences import layers, step
 
 RNG = np.random.default_rng(3)
 KINDS = [("RNN", {}), ("RNN", {"nonlinearity": "relu"}), ("LSTM", {}), ("GRU", {}), ("LSTM", {"proj_size": 2})]
-OPTIONS = [{}, {"num_layers": 2}, {"bidirectional": True}, {"num_layers": 2, "bidirectional": True, "batch_first": True},
+OPTIONS = [{}, {"num_layers": 2}, {"bidirectional": True}, {"num_layers": 2, "bidirectional": True,
+                                                            "batch_first": True},
            {"bias": False}, {"batch_first": True}]
 LENGTHS = [4, 2, 5, 1]
 
@@ -207,7 +208,8 @@ def test_empty_batch_gives_empty_outputs():
     (lambda: nn.GRU(3, 5)(np.zeros((4, 2, 3), np.float32), np.zeros((2, 2, 5), np.float32)), "GRU: hx has shapes"),
     (lambda: nn.LSTM(3, 5)(np.zeros((4, 2, 3), np.float32), np.zeros((1, 2, 5), np.float32)), "LSTM: hx has shapes"),
     (lambda: nn.RNN(3, 0), "RNN: hidden_size is 0"), (lambda: nn.RNN(3, 5, 0), "RNN: num_layers is 0"),
-    (lambda: nn.LSTM(3, 5, proj_size=5), "LSTM: proj_size is 5"), (lambda: nn.RNN(3, 5, nonlinearity="elu"), "RNN: non"),
+    (lambda: nn.LSTM(3, 5, proj_size=5), "LSTM: proj_size is 5"),
+    (lambda: nn.RNN(3, 5, nonlinearity="elu"), "RNN: nonlinearity is"),
     (lambda: nn.RNN(3, 5, dropout=2), "RNN: dropout is 2"), (lambda: nn.RNNBase("X", 3, 5), "RNNBase: mode 'X'"),
     (lambda: nn.LSTMCell(3, 5)(np.zeros((2, 4), np.float32)), "LSTMCell: an input of shape"),
     (lambda: nn.GRUCell(3, 5)(np.zeros((2, 3), np.float32), np.zeros((2, 4), np.float32)), "GRUCell: hx has shapes"),

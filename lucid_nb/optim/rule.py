@@ -1,0 +1,75 @@
+"""Optimizers whose update is one formula: all parameters of a group in one pass where a device can, else one by one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import backend
+from ..array import Tensor
+from ..creation import zeros_like
+from ..dtypes import FLOAT32, FLOAT64
+from ..tape import user_place
+from .optimizer import Group, Optimizer
+from .step import Step
+
+FUSED = (FLOAT32, FLOAT64)
+Rule = tuple[Step, Sequence[str], tuple[float, ...]]
+
+
+class RuleOptimizer(Optimizer):
+    """Base of the optimizers that give `rule(state, group)` instead of `update`."""
+
+    def rule(self, state: dict[str, Any], group: Group) -> Rule:
+        """The formula of the next step, the names of the state that it reads and renews, and its numbers."""
+        raise NotImplementedError(f"{type(self).__name__}: rule is missing. Return a step, names and numbers.")
+
+    def step_group(self, group: Group) -> None:
+        """Update the parameters of a group that have a gradient."""
+        sets: dict[tuple[Any, ...], list[list[Any]]] = {}
+        written = []
+        for param in group["params"]:
+            gradient = param.grad
+            if gradient is None:
+                continue
+            state = self.state.get(param)
+            if state is None:
+                state = self.state[param] = {}
+            step, names, numbers = self.rule(state, group)
+            raws = [param.refresh().raw, gradient.refresh().raw]
+            for name in names:
+                part = state.get(name)
+                if part is None:
+                    part = state[name] = zeros_like(param)
+                raws.append(part.raw)
+            if _is_plain(raws):
+                sets.setdefault((step, raws[0].dtype, numbers), []).append(raws)
+                written.append(param)
+            else:
+                self._one_by_one(param, gradient, state, step, names, numbers)
+        for (step, _, numbers), arrays in sets.items():
+            step.in_place(backend.of(arrays[0][0]), arrays, numbers)
+        _mark(written, f"{type(self).__name__}.step")
+
+    def _one_by_one(self, param: Tensor, gradient: Tensor, state: dict[str, Any], step: Step, names: Sequence[str],
+                    numbers: tuple[float, ...]) -> None:
+        new, *renewed = step([param, gradient, *[state[name] for name in names]], numbers)
+        state.update(zip(names, renewed))
+        param.write(new, f"{type(self).__name__}.step")
+
+
+def _is_plain(raws: list[Any]) -> bool:
+    """Are these arrays of one floating dtype that one pass over memory may overwrite?"""
+    dtype = raws[0].dtype if type(raws[0]) is np.ndarray else None
+    if dtype not in FUSED or not raws[0].flags.writeable:
+        return False
+    return all([raw.flags.c_contiguous and (raw.dtype is dtype or raw.dtype == dtype) for raw in raws])
+
+
+def _mark(params: Sequence[Tensor], name: str) -> None:
+    """Count a write of each, as Tensor.write does."""
+    writer = name, user_place()
+    for param in params:
+        version = param.share().version
+        version.count += 1
+        version.writer = writer
