@@ -28,7 +28,7 @@ VECTOR = 16                                      # multiply-adds that cost as mu
 KINDS = {"w": "int64*", "i": "int64"}
 # The kernels of loops/correlation.py and their operands: memory of the dtype, words, an integer.
 FUNCTIONS = {"pack": "ddwwiiiiiiii", "correlate": "ddwddiiiiiwwww", "pack_slopes": "ddiiiiw",
-             "correlate_weights": "ddwwdiiiiiiiw", "correlate_across": "ddwdiiiiwwww"}
+             "correlate_weights": "ddwwdiiiiiiiw", "correlate_across": "ddwdiiiiiiwwww"}
 
 
 def _for_all_dtypes(entry: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -115,11 +115,12 @@ class Correlation:
             part = x[images]
             operands = self.planes.fill(part), panels, self.offsets, result[images]
             if self.lies_across:
-                units = len(part) * self.groups
+                rows, run = len(part) * depth * height, max(1, at.ACROSS_RESULTS // width)
+                units = -(-rows // run) * self.groups
                 parts = min(int(plan[at.PANELS]), -(-FEWEST_UNITS // units))
-                least = grain(taps * self.filters * depth * height * width // VECTOR // parts)
+                least = grain(taps * self.filters * run * width // VECTOR // parts)
                 threads.launch(self.kernels["correlate_across"], units * parts, least, *operands, taps, self.filters,
-                               self.groups, parts, plan, self.results, self.steps, self.out_steps)
+                               self.groups, parts, rows, run, plan, self.results, self.steps, self.out_steps)
             else:
                 least = grain(taps * self.filters * width // VECTOR)
                 threads.launch(self.kernels["correlate"], len(part) * self.groups * self.pieces, least, *operands,

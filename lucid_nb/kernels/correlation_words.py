@@ -16,3 +16,4 @@ MOST_ROWS = 14               # filters of a panel
 RESULTS = 1024               # of a run of the gradient of weights: their panel stays in the second-level cache
 BLOCKS_A_UNIT = 8            # blocks of taps that read the same run one after the other
 DEPTH = 512                  # taps that are gone through at a time where filters lie across the vectors
+ACROSS_RESULTS = 448         # results of a run where filters lie across the vectors: what their taps read stays near

@@ -6,16 +6,16 @@ read neighbouring elements whatever stride and dilation are.
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from ..shapes import Shape, Window
-from . import memory
+from . import memory, threads
 from .correlation_words import TILE
 from .layout import contiguous
+from .steps import grain, range_kernel
 
 Offsets = tuple[int, ...]
 
@@ -85,25 +85,30 @@ class Planes:
         return tuple(axis.results for axis in self.axes)
 
     @cached_property
-    def shares(self) -> list[tuple[tuple[Any, ...], tuple[Any, ...]]]:
-        """What goes where: an index into the planes and one into the array, for each phase of the axes."""
-        found = []
-        for number in np.ndindex(self.shape[:3]):
-            sources, places = zip(*(axis.share(axis.phases[at]) for axis, at in zip(self.axes, number)))
-            found.append(((slice(None), slice(None), *number, *places), (slice(None), slice(None), *sources)))
-        return found
+    def shares(self) -> np.ndarray:
+        """What goes where, as loops/correlation.py reads it: the first element, its place, how many; by axis, phase."""
+        pairs = [axis.share(phase) for axis in self.axes for phase in axis.phases]
+        return np.array([(source.start, place.start, place.stop - place.start) for source, place in pairs], np.int64)
+
+    @cached_property
+    def filling(self) -> np.ndarray:
+        """The sizes that loops/correlation.py needs to fill planes."""
+        _, height, width = (axis.size for axis in self.axes)
+        of_axes = zip(self.shape[:3], self.shape[3:], (axis.stride for axis in self.axes))
+        return np.array([height, width, prod(axis.size for axis in self.axes), *chain(*of_axes)], np.int64)
 
     def fill(self, x: np.ndarray) -> np.ndarray:
         """The planes of x (images, channels, depth, height, width)."""
+        x = contiguous(x)
         if self.whole:
-            return contiguous(x)
+            return x
         shape = (*x.shape[:2], *self.shape)
         room = memory.empty((prod(shape) + self.shared,), x.dtype)
-        room[...] = 0
-        planes = room[:prod(shape)].reshape(shape)
-        for target, source in self.shares:
-            planes[target] = x[source]
-        return planes
+        room[prod(shape):] = 0
+        name = f"{x.dtype.name}*"
+        kernel = range_kernel("correlation:fill", name, name, "int64*", "int64*")
+        threads.launch(kernel, x.shape[0] * x.shape[1], grain(prod(self.shape)), x, room, self.shares, self.filling)
+        return room[:prod(shape)].reshape(shape)
 
     def offsets(self, channels: int) -> np.ndarray:
         """Where each tap of each of so many channels begins, channels outermost."""

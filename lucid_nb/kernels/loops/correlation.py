@@ -100,28 +100,29 @@ def multiply_row(plan, taps, high, panel, x, offsets, target, step, filters, add
         j += plan[at.LONG] if is_long else plan[at.SHORT]
 
 
-def correlate_across(start, stop, planes, panels, offsets, out, taps, filters, groups, parts, plan, results, steps,
-                     out_steps):
-    """Unit: one of the `parts` parts of the panels of a group, on the result planes of an image.
+def correlate_across(start, stop, planes, panels, offsets, out, taps, filters, groups, parts, rows, run, plan, results,
+                     steps, out_steps):
+    """Unit: a run of `run` of the `rows` rows of results of a group, with one of the `parts` parts of its panels.
 
-    results: depth, height, width. steps, out_steps: as in `correlate`; the last of out_steps is 1.
+    Rows are counted through images, depth and height alike. results: depth, height, width. steps, out_steps: as in
+    `correlate`; the last of out_steps is 1.
     """
     mark_kernel()
     for unit in range(start, stop):
-        part, group, image = unit % parts, unit // parts % groups, unit // parts // groups
-        x = shift(planes, image * steps[0] + group * steps[1])
-        y = shift(out, image * out_steps[0] + group * filters * out_steps[1])
+        part, group, first_result = unit % parts, unit // parts % groups, unit // parts // groups * run
         for k in range(0, taps, at.DEPTH):
             depth, here = min(at.DEPTH, taps - k), shift(offsets, k)
             for number in range(part * plan[at.PANELS] // parts, (part + 1) * plan[at.PANELS] // parts):
-                first, rows = first_row(number, plan), rows_of(number, plan)
-                panel = shift(panels, (group * plan[at.PANELS] + number) * plan[at.PANEL_STEP] + k * rows)
-                for row in range(results[0] * results[1]):
-                    z, r = row // results[1], row % results[1]
-                    corner = shift(y, first * out_steps[1] + z * out_steps[2] + r * out_steps[3])
-                    multiply_row(plan, depth, number < plan[at.HIGH_PANELS], panel,
-                                 shift(x, z * steps[2] + r * steps[3]), here, corner, out_steps[1], filters - first,
-                                 int(k > 0))
+                first, lanes = first_row(number, plan), rows_of(number, plan)
+                panel = shift(panels, (group * plan[at.PANELS] + number) * plan[at.PANEL_STEP] + k * lanes)
+                x, y = shift(planes, group * steps[1]), shift(out, (group * filters + first) * out_steps[1])
+                for row in range(first_result, min(first_result + run, rows)):
+                    line, plane = row % results[1], row // results[1]
+                    z, image = plane % results[0], plane // results[0]
+                    source = shift(x, image * steps[0] + z * steps[2] + line * steps[3])
+                    target = shift(y, image * out_steps[0] + z * out_steps[2] + line * out_steps[3])
+                    multiply_row(plan, depth, number < plan[at.HIGH_PANELS], panel, source, here, target, out_steps[1],
+                                 filters - first, int(k > 0))
 
 
 @scalar
@@ -223,3 +224,45 @@ def correlate_weights(start, stop, planes, panels, offsets, places, out, taps, f
                         shift(places, row), offsets, slopes, width * lanes, target, taps, count, sums)
                 sums = 1
             row += high
+
+
+@scalar
+def fill_row(source, target, first, place, count, stride, pitch):
+    """A row of a plane: zeros, every stride-th of the array's elements, zeros."""
+    for j in range(place):
+        target[j] = convert(target, 0)
+    line = shift(target, place)
+    if stride == 1:
+        for j in range(count):
+            line[j] = source[first + j]
+    else:
+        for j in range(count):
+            line[j] = source[first + j * stride]
+    for j in range(place + count, pitch):
+        target[j] = convert(target, 0)
+
+
+def fill(start, stop, x, planes, shares, sizes):
+    """Unit: the planes of one channel of an image of x, which is contiguous.
+
+    sizes: height and width of x, the elements of one of its channels; then of each axis the phases, the extent of a
+    plane and the stride. shares, phase by phase of each axis: the first element, its place in the plane, how many.
+    """
+    mark_kernel()
+    depth_phases, height_phases, width_phases = sizes[3], sizes[6], sizes[9]
+    depth, height, pitch = sizes[4], sizes[7], sizes[10]
+    of_height, of_width = shift(shares, 3 * depth_phases), shift(shares, 3 * (depth_phases + height_phases))
+    planes_of, plane = depth_phases * height_phases * width_phases, depth * height * pitch
+    for unit in range(start, stop):
+        source, target = shift(x, unit * sizes[2]), shift(planes, unit * planes_of * plane)
+        for number in range(planes_of * depth * height):
+            y, rest = number % height, number // height
+            z, phase = rest % depth, rest // depth
+            c, rest = phase % width_phases, phase // width_phases
+            b, a = rest % height_phases, rest // height_phases
+            i, j = z - shares[3 * a + 1], y - of_height[3 * b + 1]
+            inside = (i >= 0) & (i < shares[3 * a + 2]) & (j >= 0) & (j < of_height[3 * b + 2])
+            i, j = shares[3 * a] + i * sizes[5], of_height[3 * b] + j * sizes[8]
+            line = shift(source, (i * sizes[0] + j) * sizes[1] if inside else 0)
+            count = of_width[3 * c + 2] if inside else 0
+            fill_row(line, shift(target, number * pitch), of_width[3 * c], of_width[3 * c + 1], count, sizes[11], pitch)
