@@ -16,14 +16,20 @@ import numpy as np
 RESULTS = Path(__file__).with_name("results")
 
 
+SIDES = ("both", "ours", "peer")
+side = "both"            # whose times are taken: with several threads each side has a process of its own (network.py)
+
+
 @dataclass
 class Row:
-    """One comparison: time ours / time of the peer, and our time in microseconds."""
+    """One comparison: time ours / time of the peer, and the times in microseconds."""
 
     label: str
     ratio: float
     ours: float
     peer: float
+    flops: float = 0.0                                              # of one call, where the work is arithmetic
+    others: dict[str, float] = field(default_factory=dict)          # time ours / time of further peers
 
 
 @dataclass
@@ -59,16 +65,30 @@ def check_equal(label: str, ours: object, peer: object, rtol: float) -> None:
 
 
 def compare(group: Group, label: str, ours: Callable, peer: Callable, *, rtol: float = 1e-5, seconds: float = 0.01,
-            rounds: int = 21) -> None:
+            rounds: int = 21, flops: float = 0.0, others: Mapping[str, Callable] | None = None) -> None:
     """Check that both give the same, measure, print and keep a row."""
+    if side != "both":
+        time_alone = alone(ours if side == "ours" else peer, rounds, seconds)
+        add(group, label, 1.0, time_alone, time_alone, flops)
+        return
     check_equal(label, ours(), peer(), rtol)
-    add(group, label, *measure(ours, peer, rounds, seconds))
+    add(group, label, *measure(ours, peer, rounds, seconds), flops,
+        {name: measure(ours, other, rounds // 2 + 1, seconds)[0] for name, other in (others or {}).items()})
 
 
-def add(group: Group, label: str, ratio: float, ours: float, peer: float) -> None:
+def alone(function: Callable, rounds: int, seconds: float) -> float:
+    """The median time of a call in microseconds."""
+    function()
+    number = max(1, int(seconds / max(timeit.timeit(function, number=3) / 3, 1e-7)))
+    return statistics.median(timeit.timeit(function, number=number) for _ in range(rounds)) / number * 1e6
+
+
+def add(group: Group, label: str, ratio: float, ours: float, peer: float, flops: float = 0.0,
+        others: dict[str, float] | None = None) -> None:
     """Print and keep a row."""
-    group.rows.append(Row(label, ratio, ours, peer))
-    print(f"{group.title[:28]:28s} {label:44s} {ratio:6.2f}   {ours:10.2f} us {peer:10.2f} us", flush=True)
+    group.rows.append(Row(label, ratio, ours, peer, flops, others or {}))
+    rate = f"{flops / ours / 1e3:8.1f} GFLOP/s" if flops else ""
+    print(f"{group.title[:28]:28s} {label:44s} {ratio:6.2f}   {ours:10.2f} us {peer:10.2f} us {rate}", flush=True)
 
 
 def processor() -> str:
@@ -80,7 +100,8 @@ def processor() -> str:
         return platform.processor() or platform.machine()
 
 
-def write(name: str, title: str, groups: Sequence[Group], versions: dict[str, str]) -> Path:
+def write(name: str, title: str, groups: Sequence[Group], versions: dict[str, str],
+          folder: Path = RESULTS) -> Path:
     """Write a table under bench/results/, with the command and the machine."""
     command = "python " + " ".join([f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]])
     lines = [f"# {title}", "", f"`{command}`", "",
@@ -90,14 +111,27 @@ def write(name: str, title: str, groups: Sequence[Group], versions: dict[str, st
              "in microseconds.", "", "| group | rows | geometric mean | worst | target |", "|---|---|---|---|---|"]
     lines += [f"| {g.title} | {len(g.rows)} | {g.mean():.2f} | {max(r.ratio for r in g.rows):.2f} | {g.target} |"
               for g in groups if g.rows]
-    lines += ["", "| group | work | ratio | ours (us) | peer (us) |", "|---|---|---|---|---|"]
-    lines += [f"| {g.title} | {r.label} | {r.ratio:.2f} | {r.ours:.2f} | {r.peer:.2f} |"
-              for g in groups for r in g.rows]
-    path = RESULTS / f"{name}.md"
+    lines += table(groups)
+    path = folder / f"{name}.md"
     temporary = path.with_suffix(".tmp")
     temporary.write_text("\n".join(lines) + "\n")
     temporary.replace(path)
     return path
+
+
+def table(groups: Sequence[Group]) -> list[str]:
+    """A row for each comparison; columns for GFLOP/s and further peers where there are any."""
+    rows = [(g, r) for g in groups for r in g.rows]
+    peers = list(dict.fromkeys(name for _, r in rows for name in r.others))
+    rated = any(r.flops for _, r in rows)
+    head = ["group", "work", "ratio", "ours (us)", "peer (us)", *["GFLOP/s"] * rated, *[f"/ {name}" for name in peers]]
+    lines = ["", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for g, r in rows:
+        cells = [g.title, r.label, f"{r.ratio:.2f}", f"{r.ours:.2f}", f"{r.peer:.2f}"]
+        cells += [f"{r.flops / r.ours / 1e3:.1f}" if r.flops else ""] * rated
+        cells += [f"{r.others[name]:.2f}" if name in r.others else "" for name in peers]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
 
 
 def main(name: str, title: str, groups: Mapping[str, Callable[[], Sequence[Group]]], versions: dict[str, str]) -> None:
