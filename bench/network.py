@@ -20,6 +20,7 @@ import harness
 import numpy as np
 import torch
 from harness import Group, Row
+from tqdm import tqdm
 
 import lucid_nb as lnb
 
@@ -46,7 +47,10 @@ def run(names: Sequence[str], threads: int) -> list[Group]:
     """Run groups in this process."""
     torch.set_num_threads(threads)
     lnb.set_num_threads(threads)
-    return [group for name in names for group in importlib.import_module(f"groups.{name}").run()]
+    found: list[Group] = []
+    for name in tqdm(names, unit="group", disable=len(names) == 1):
+        found += importlib.import_module(f"groups.{name}").run()
+    return found
 
 
 def run_apart(names: Sequence[str], threads: int) -> list[Group]:

@@ -1,4 +1,4 @@
-"""The command line: python -m lucid_nb (or lucid-nb) info | demo | cache."""
+"""The command line: python -m lucid_nb (or lucid-nb) info | demo | bench | cache."""
 
 import argparse
 import importlib
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from . import __version__
 from .errors import LucidError
 
-COMMANDS = ("info", "demo", "cache")
+COMMANDS = ("info", "demo", "bench", "cache")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -18,7 +18,7 @@ def parser() -> argparse.ArgumentParser:
         prog="lucid-nb", description="Tensors with gradients, compiled by Numba.",
         epilog="Each command explains itself: lucid-nb demo --help")
     top.add_argument("--version", action="version", version=f"lucid_nb {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="info | demo | cache")
+    commands = top.add_subparsers(dest="command", required=True, metavar=" | ".join(COMMANDS))
     for name in COMMANDS:
         module = importlib.import_module(f".commands.{name}", __package__)
         summary, _, examples = module.HELP.partition("\n\n")

@@ -11,7 +11,7 @@ import pytest
 import lucid_nb as lnb
 from lucid_nb import commands
 from lucid_nb.__main__ import main
-from lucid_nb.commands import demo
+from lucid_nb.commands import bench, demo
 from lucid_nb.kernels import store
 
 
@@ -35,7 +35,7 @@ def test_cache_shows_and_clears_the_folder(capsys, tmp_path, monkeypatch):
     assert [file.name for file in store.path().iterdir()] == ["notes.txt"]
 
 
-@pytest.mark.parametrize("command", ["info", "demo", "cache"])
+@pytest.mark.parametrize("command", ["info", "demo", "bench", "cache"])
 def test_help_answers_with_examples(command, capsys):
     with pytest.raises(SystemExit) as stopped:
         main([command, "--help"])
@@ -151,3 +151,20 @@ def test_setting_that_is_wrong_is_one_line():
                           env=os.environ | {"LUCID_NB_NUM_THREADS": "abc"})
     assert done.returncode == 1
     assert re.fullmatch(r"lucid-nb: config: LUCID_NB_NUM_THREADS is 'abc'\. .*\n", done.stderr)
+
+
+def test_bench_outside_a_clone_says_where_it_is(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(bench, "SCRIPT", tmp_path / "network.py")
+    assert main(["bench"]) == 1
+    assert "come with a clone" in capsys.readouterr().err
+
+
+def test_bench_passes_on_what_it_was_asked(capfd, tmp_path, monkeypatch):
+    script = tmp_path / "network.py"
+    script.write_text("import sys; print(sys.argv[1:]); sys.exit('gemm' not in sys.argv)")
+    monkeypatch.setattr(bench, "SCRIPT", script)
+    monkeypatch.setattr(bench, "find_spec", lambda name: True)
+    assert main(["bench", "gemm", "--threads", "2"]) == 0
+    assert "['gemm', '--threads', '2', '--out', '.']" in capfd.readouterr().out
+    assert main(["bench"]) == 1
+    assert "ended with status 1" in capfd.readouterr().err
