@@ -3,22 +3,21 @@
 The weights of the state are packed once for all steps. Arrays over time are (rows, features), as Walk tells them.
 """
 
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
 from .. import config
 from ..shapes import Walk
-from . import compiler, memory, threads
+from . import memory, threads
 from .copying import contiguous
 from .gemm import matmul
-from .steps import INDEX, LOOPS, grain
-from .store import RangeKernel
+from .steps import INDEX, grain, kernel_of
 
 GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 ROWS = 6                     # of a tile, as in loops/products.py
 CELL = 64                    # what a gate costs, in elements that are only read
-LINE = 64                    # bytes
+LINE, PANEL = 64, 256        # bytes of a line of the cache, and of a row of a panel, as in loops/products.py
 Arrays = tuple[np.ndarray, ...]
 
 
@@ -45,29 +44,16 @@ def _places(walk: Walk) -> np.ndarray:
     return places
 
 
-@cache
-def _kernel(path: str, dtypes: tuple[np.dtype, ...], integers: int, width: int | str) -> RangeKernel:
-    """The kernel at a path below kernels/loops; `width` is a part of the key, since packing must agree with it."""
-    return RangeKernel(LOOPS + path, (*[f"{dtype.name}*" for dtype in dtypes], *["int64"] * integers))
-
-
-@cache
-def _panel_cols(bits: int, width: int | str) -> int:
-    """Columns of a panel of a packed matrix, as in loops/products.py."""
-    registers = compiler.vector_width()
-    return (4 if registers == 512 else 2) * registers // bits
-
-
 def pack(matrix: np.ndarray) -> np.ndarray:
     """A matrix (depth, cols) in panels, its beginning aligned to a line of the cache."""
     depth, cols = matrix.shape
     size = matrix.itemsize
-    panels = -(-cols // _panel_cols(8 * size, config.vector_width))
-    count = panels * depth * _panel_cols(8 * size, config.vector_width)
+    panels = -(-cols * size // PANEL)
+    count = panels * depth * PANEL // size
     room = memory.empty((count + LINE // size,), matrix.dtype)
     first = -threads.address_of(room) % LINE // size
     packed = room[first:first + count]
-    kernel = _kernel("products:pack", (matrix.dtype, matrix.dtype), 4, config.vector_width)
+    kernel = kernel_of("products:pack", (matrix.dtype, matrix.dtype), 4)
     threads.launch(kernel, panels, panels, matrix, packed, depth, cols, *[step // size for step in matrix.strides])
     return packed
 
@@ -78,8 +64,7 @@ def _launch(name: str, arrays: Arrays, walk: Walk, batch: int, units: int, gates
     elements = gates * units * (units // 8 + CELL) * len(sizes)
     slices = max(1, min(config.num_threads, -(-batch // ROWS), batch // grain(elements)))
     share = -(-batch // slices)
-    dtypes = (*[array.dtype for array in arrays], INDEX, INDEX)
-    kernel = _kernel(f"recurrent:{name}", dtypes, 6, config.vector_width)
+    kernel = kernel_of(f"recurrent:{name}", (*[array.dtype for array in arrays], INDEX, INDEX), 6)
     threads.launch(kernel, -(-batch // share), 1, *arrays, offsets, sizes, len(sizes), units, walk.spread, share, batch,
                    int(walk.is_reverse))
 

@@ -1,7 +1,7 @@
 """Products of a few rows with a packed matrix, a tile of the result in registers: the work of one step of a recurrence.
 
-A packed matrix lies in panels of `panel_cols` columns, row after row, the last panel filled up with zeros. The sums of
-a row do not depend on the rows that are computed with it, so that a batch may be cut anywhere.
+A packed matrix lies in panels of columns, PANEL bytes of a row after those of the row before, the last panel filled up
+with zeros. The sums of a row do not depend on the rows that are computed with it: a batch may be cut anywhere.
 """
 
 from llvmlite import ir
@@ -10,77 +10,81 @@ from numba.extending import intrinsic
 
 from .. import compiler
 from ..intrinsics import IR
-from .typed import convert, scalar, shift
+from .typed import convert, item_size, scalar, shift
 
 ROWS = 6                     # of a tile
-WORD = ir.IntType(32)
+PANEL = 256                  # bytes of a row of a panel
+WORD, WIDE_WORD = ir.IntType(32), ir.IntType(64)
 
 
-def tile_shape(bits):
-    """Vectors of a row of the tile, and their elements of so many bits: what the registers hold with ROWS rows."""
-    width = compiler.vector_width()
-    return (4 if width == 512 else 2), width // bits
-
-
-@intrinsic
-def panel_cols(typing, pointer):
+@scalar
+def panel_cols(pointer):
     """Columns of a panel, a constant."""
-    def emit(context, builder, sig, args):
-        vectors, lanes = tile_shape(pointer.dtype.bitwidth)
-        return context.get_constant(types.int64, vectors * lanes)
-    return types.int64(pointer), emit
+    return PANEL // item_size(pointer)
 
 
 def _splat(builder, value, kind):
+    """A vector of one value."""
     nothing = ir.Constant(kind, ir.Undefined)
     first = builder.insert_element(nothing, value, ir.Constant(WORD, 0))
     return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(WORD, kind.count), [0] * kind.count))
 
 
-def _vectors_at(builder, pointer, kind, vectors):
-    """Pointers to the vectors that follow each other from an element on."""
+def _vectors_at(builder, pointer, kind, numbers):
+    """Pointers to the vectors of these numbers from an element on."""
     first = builder.bitcast(pointer, kind.as_pointer())
-    return [builder.gep(first, [ir.Constant(WORD, v)]) for v in range(vectors)]
+    return [builder.gep(first, [ir.Constant(WORD, number)]) for number in numbers]
 
 
-def _emit_step(builder, sums, lines, panel, k, cols):
-    """sums += the outer product of element k of each line and row k of the panel."""
-    kind, vectors = sums[0].type, len(sums) // len(lines)
-    size = kind.element.intrinsic_name
-    fma = builder.module.declare_intrinsic(f"llvm.fmuladd.v{kind.count}{size}", (), ir.FunctionType(kind, [kind] * 3))
-    row = builder.gep(panel, [builder.mul(k, ir.Constant(k.type, cols))])
-    loaded = [builder.load(place, align=4 if size == "f32" else 8)
-              for place in _vectors_at(builder, row, kind, vectors)]
+def _emit_step(builder, sums, lines, panel, k, numbers):
+    """sums += the outer product of element k of each line and of these vectors of row k of the panel."""
+    kind, count = sums[0].type, len(numbers)
+    name = kind.element.intrinsic_name
+    fma = builder.module.declare_intrinsic(f"llvm.fmuladd.v{kind.count}{name}", (), ir.FunctionType(kind, [kind] * 3))
+    size = int(name[1:]) // 8
+    row = builder.gep(panel, [builder.mul(k, ir.Constant(WIDE_WORD, PANEL // size))])
+    loaded = [builder.load(place, align=size) for place in _vectors_at(builder, row, kind, numbers)]
     factors = [_splat(builder, builder.load(builder.gep(line, [k])), kind) for line in lines]
-    return [builder.call(fma, [factors[n // vectors], loaded[n % vectors], total]) for n, total in enumerate(sums)]
+    return [builder.call(fma, [factors[n // count], loaded[n % count], total]) for n, total in enumerate(sums)]
+
+
+def _emit_part(builder, kind, lines, panel, depth, numbers):
+    """The sums over the whole depth for some vectors of a panel, line by line."""
+    before, loop, done = builder.block, builder.append_basic_block("depth"), builder.append_basic_block("tile")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    k = builder.phi(WIDE_WORD)
+    sums = [builder.phi(kind) for _ in range(len(lines) * len(numbers))]
+    results = _emit_step(builder, sums, lines, panel, k, numbers)
+    following = builder.add(k, ir.Constant(WIDE_WORD, 1))
+    starts = [ir.Constant(WIDE_WORD, 0)] + [ir.Constant(kind, None)] * len(sums)
+    for phi, first, later in zip([k, *sums], starts, [following, *results]):
+        phi.add_incoming(first, before)
+        phi.add_incoming(later, loop)
+    builder.cbranch(builder.icmp_signed("<", following, depth), loop, done)
+    builder.position_at_end(done)
+    return results
 
 
 def tile_of(rows):
-    """An intrinsic: out (rows, panel_cols) = a (rows, depth), its rows `step` apart, times a panel; depth above 0."""
+    """An intrinsic: out (rows, panel_cols) = a (rows, depth), its rows `step` apart, times a panel; depth above 0.
+
+    As many vectors of a row are summed at once as registers hold with ROWS rows.
+    """
     @intrinsic
     def multiply(typing, a, step, panel, depth, out):
         def emit(context, builder, sig, args):
-            element, word = IR[a.dtype], ir.IntType(64)
-            vectors, lanes = tile_shape(a.dtype.bitwidth)
-            kind = ir.VectorType(element, lanes)
             start, step_, panel_, depth_, out_ = args
-            lines = [builder.gep(start, [builder.mul(step_, ir.Constant(word, r))]) for r in range(rows)]
-            before = builder.block
-            loop, done = builder.append_basic_block("depth"), builder.append_basic_block("tile")
-            builder.branch(loop)
-            builder.position_at_end(loop)
-            k = builder.phi(word)
-            sums = [builder.phi(kind) for _ in range(rows * vectors)]
-            results = _emit_step(builder, sums, lines, panel_, k, vectors * lanes)
-            following = builder.add(k, ir.Constant(word, 1))
-            for phi, first, later in zip([k, *sums], [ir.Constant(word, 0)] + [ir.Constant(kind, None)] * len(sums),
-                                         [following, *results]):
-                phi.add_incoming(first, before)
-                phi.add_incoming(later, loop)
-            builder.cbranch(builder.icmp_signed("<", following, depth_), loop, done)
-            builder.position_at_end(done)
-            for place, result in zip(_vectors_at(builder, out_, kind, rows * vectors), results):
-                builder.store(result, place, align=a.dtype.bitwidth // 8)
+            width, size = compiler.vector_width(), a.dtype.bitwidth // 8
+            kind, together = ir.VectorType(IR[a.dtype], width // 8 // size), 4 if width == 512 else 2
+            vectors = PANEL * 8 // width
+            lines = [builder.gep(start, [builder.mul(step_, ir.Constant(WIDE_WORD, r))]) for r in range(rows)]
+            for first in range(0, vectors, together):
+                numbers = range(first, first + together)
+                sums = _emit_part(builder, kind, lines, panel_, depth_, numbers)
+                places = [row * vectors + number for row in range(rows) for number in numbers]
+                for place, total in zip(_vectors_at(builder, out_, kind, places), sums):
+                    builder.store(total, place, align=size)
             return context.get_dummy_value()
         return types.void(a, types.int64, panel, types.int64, out), emit
     return multiply
