@@ -131,6 +131,17 @@ def test_functions_of_two_numbers_are_within_two_units(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_logaddexp_of_numbers_far_apart_is_the_larger(name, dtype):
+    """Where rounding their distance loses more than the distance at which the smaller vanishes."""
+    random = np.random.default_rng(5)
+    a, b = (np.exp(random.uniform(5, 87 if dtype == "float32" else 708, (2, 400))) *
+            random.choice([-1, 1], (2, 400))).astype(dtype)
+    is_far = abs(a.astype("longdouble") - b) > 2000
+    np.testing.assert_array_equal(apply(f"{name}_{dtype}", a, b)[is_far], np.maximum(a, b)[is_far])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize(("name", "x", "expected"), [
     ("cbrt", np.arange(-50.0, 51) ** 3, np.arange(-50.0, 51)), ("log10", 10.0 ** np.arange(11), np.arange(11)),
     ("log2", 2.0 ** np.arange(-149, 128), np.arange(-149, 128)),
@@ -330,6 +341,26 @@ def test_complex_special_values_are_those_of_numpy(name, dtype):
         np.testing.assert_array_equal(np.signbit(a[numbers]), np.signbit(b[numbers]))
 
 
+@pytest.mark.parametrize("dtype", COMPLEX)
+@pytest.mark.parametrize("name", ["arctan", "arctanh"])
+def test_nan_beside_a_huge_part_is_nan(name, dtype):
+    z = np.array([complex(a, b) for a in (1e30, -1e30, np.nan) for b in (1e30, -1e30, np.nan)], dtype)
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(z)
+    np.testing.assert_allclose(apply(f"{name}_{dtype}", z), expected, rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_exp2_turns_by_any_angle(dtype):
+    """Beyond 2**52 even the rest of the angle, a sum of two, is many turns."""
+    z = np.array([710j, 1e9j - 2, 1e14j, 1e17j, 1e30j, 1e38j], dtype)
+    found = apply(f"exp2_{dtype}", z).astype("complex128")
+    np.testing.assert_allclose(abs(found), 2.0 ** z.real, rtol=4 * np.finfo(dtype).eps)
+    with mp.workdps(60):
+        exact = [complex(mp.power(2, mp.mpc(w))) for w in z[:3].tolist()]
+    np.testing.assert_allclose(found[:3], exact, rtol=4 * np.finfo(dtype).eps)
+
+
 @pytest.mark.parametrize(("dtype", "real"), COMPLEX.items())
 def test_complex_absolute_does_not_overflow(dtype, real):
     info = np.finfo(real)
@@ -346,10 +377,14 @@ def test_complex_power_is_that_of_numpy(dtype):
     z, w = (random.standard_normal((2, 500)) + 1j * random.standard_normal((2, 500))).astype(dtype)
     for exponent in (w, *[np.full_like(w, n) for n in (0, 1, 2, -3, 7)]):
         np.testing.assert_allclose(apply(f"power_{dtype}", z, exponent), z ** exponent, rtol=50 * np.finfo(dtype).eps)
-    zero = np.zeros(3, dtype)
+    parts = [0.0, -0.0, 1.0, -0.5, 3.0, np.inf, -np.inf, np.nan]
+    points = np.array([complex(a, b) for a in parts for b in parts], "complex128")
+    z, w = (grid.ravel().astype(dtype) for grid in np.meshgrid(points, points))
     with np.errstate(all="ignore"):
-        expected = zero ** np.array([0, 2, -1], dtype)
-    np.testing.assert_array_equal(apply(f"power_{dtype}", zero, np.array([0, 2, -1], dtype)), expected)
+        found, expected = apply(f"power_{dtype}", z, w), z ** w
+    for a, b in ((found.real, expected.real), (found.imag, expected.imag)):
+        np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
+        np.testing.assert_array_equal(a[np.isinf(b)], b[np.isinf(b)])
 
 
 # ------------------------------------------------------------------------------------------------------ half floats

@@ -193,21 +193,41 @@ def divide_complex64(z, w):
 
 
 @exact
+def _direction(part, other):
+    """A part of a factor as it counts in an infinite product: the sign of an infinity, and of NaN that of its zero."""
+    size = 1.0 if fabs(part) == np.inf else 0.0
+    return copysign(size, part) if fabs(part) == np.inf or fabs(other) == np.inf or part != part else part
+
+
+@exact
+def _product(z, w):
+    """z w as C has it: infinite where a factor is, whatever NaN comes of the parts (C11, G.5.1)."""
+    a, b, c, d = z.real, z.imag, w.real, w.imag
+    real, imag = a * c - b * d, a * d + b * c
+    is_infinite = fabs(a) == np.inf or fabs(b) == np.inf or fabs(c) == np.inf or fabs(d) == np.inf
+    if is_infinite and real != real and imag != imag:
+        a, b, c, d = _direction(a, b), _direction(b, a), _direction(c, d), _direction(d, c)
+        real, imag = np.inf * (a * c - b * d), np.inf * (a * d + b * c)
+    return complex(real, imag)
+
+
+@exact
 def power_complex128(z, w):
-    """NumPy's rules: powers of zero, and whole exponents below 100 by squaring; otherwise exp(w log z)."""
+    """NumPy's rules: powers of zero, whole exponents below 100 by squaring (below 4 without 1 z), exp(w log z)."""
     if w.real == 0.0 and w.imag == 0.0:
         return complex(1.0, 0.0)
     if z.real == 0.0 and z.imag == 0.0:
-        return complex(0.0, 0.0) if w.real > 0.0 and w.imag == 0.0 else complex(np.nan, np.nan)
+        return complex(0.0, 0.0) if w.real > 0.0 else complex(np.nan, np.nan)
     if w.imag == 0.0 and fabs(w.real) < 100.0 and f8(i8(w.real)) == w.real:
         left = i8(fabs(w.real))
-        result, factor = complex(1.0, 0.0), z
+        result, factor, is_short = complex(1.0, 0.0), z, 0.0 < w.real < 4.0
         while left > i8(0):
-            result = result * factor if left & i8(1) else result
+            if left & i8(1):
+                result, is_short = factor if is_short else result * factor, False
             left >>= i8(1)
             factor = factor * factor if left else factor
         return result if w.real > 0.0 else divide_complex128(complex(1.0, 0.0), result)
-    return exp_complex128(w * log_complex128(z))
+    return exp_complex128(_product(w, log_complex128(z)))
 
 
 @exact

@@ -82,6 +82,8 @@ def arctanh_complex128(z):
     x, y = fabs(z.real), z.imag
     if _is_far(z):
         size = max(x, fabs(y))
+        if (x != x and fabs(y) < np.inf) or (y != y and x < np.inf):
+            return complex(np.nan, np.nan)
         u, v = x / size, y / size
         real = (u / (u * u + v * v)) / size if size < np.inf else 0.0
         return complex(copysign(real, z.real), y if y != y else copysign(HALF_PI, y))

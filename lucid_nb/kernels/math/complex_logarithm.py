@@ -14,14 +14,15 @@ LN2, LN2_REST, LOG10E = 0.6931471805599453, 2.3190468138462996e-17, 0.4342944819
 
 @exact
 def exp2_complex128(z):
-    """2**x turned by y ln 2, of which the rest counts; at the ends as exp, which knows the special values."""
+    """2**x turned by y ln 2, a sum of two; at the ends as exp, which knows the special values."""
     x, y = z.real, z.imag
     if not (fabs(x) < 1020.0 and 0.0 < fabs(y) < np.inf):
         return exp_complex128(complex(x * LN2, y * LN2))
     turn = y * LN2
     rest = multiply_add(y, LN2, -turn) + y * LN2_REST
     size, cosine, sine = exp2_float64(x), cos_any_float64(turn), sin_any_float64(turn)
-    return complex(size * (cosine - rest * sine), size * (sine + rest * cosine))
+    more_cosine, more_sine = cos_any_float64(rest), sin_any_float64(rest)         # the rest of 1e300 is whole turns
+    return complex(size * (cosine * more_cosine - sine * more_sine), size * (sine * more_cosine + cosine * more_sine))
 
 
 @exact

@@ -255,10 +255,10 @@ def logsigmoid_float64(x): return -softplus_float64(-x)
 
 
 @exact
-def _distance(a, b, zero):
-    """|a - b| and what rounding it lost; 0 of equal infinities."""
+def _distance(a, b, zero, one):
+    """|a - b| and what rounding it lost, where it is small enough to count; 0 of equal infinities."""
     d, rest = two_sum(a, -b)
-    rest = rest if rest == rest else zero
+    rest = rest if fabs(rest) < one else zero
     return (zero if a == b else fabs(d)), (-rest if d < zero else rest)
 
 
@@ -280,7 +280,7 @@ def _unit_float64(e, e_rest):
 @scalar
 def logaddexp_float32(a, b):
     """The larger plus log(1 + exp(-|a - b|)); what rounding the distance and the exponential lost is carried along."""
-    d, rest = _distance(a, b, f4(0))
+    d, rest = _distance(a, b, f4(0), f4(1))
     e, e_rest = exp_parts_float32(-d, -rest)
     f, k, more = _unit_float32(e, e_rest)
     return (a if a > b or a != a else b) + (e if e < f4(9.313226e-10) else log_terms_float32(f, k, more))
@@ -288,7 +288,7 @@ def logaddexp_float32(a, b):
 
 @scalar
 def logaddexp_float64(a, b):
-    d, rest = _distance(a, b, 0.0)
+    d, rest = _distance(a, b, 0.0, 1.0)
     e, e_rest = exp_parts_float64(-d, -rest)
     f, k, more = _unit_float64(e, e_rest)
     return (a if a > b or a != a else b) + (e if e < 8.673617379884035e-19 else log_terms_float64(f, k, more))
@@ -296,14 +296,14 @@ def logaddexp_float64(a, b):
 
 @scalar
 def logaddexp2_float32(a, b):
-    d, rest = _distance(a, b, f4(0))
+    d, rest = _distance(a, b, f4(0), f4(1))
     f, k, more = _unit_float32(*exp2_parts_float32(-d, -rest))
     return (a if a > b or a != a else b) + log2_terms_float32(f, k, more)
 
 
 @scalar
 def logaddexp2_float64(a, b):
-    d, rest = _distance(a, b, 0.0)
+    d, rest = _distance(a, b, 0.0, 1.0)
     f, k, more = _unit_float64(*exp2_parts_float64(-d, -rest))
     return (a if a > b or a != a else b) + log2_terms_float64(f, k, more)
 
