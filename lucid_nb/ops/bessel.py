@@ -86,7 +86,7 @@ def i1e_(g: Expr, y: Expr, x: Expr) -> Single:
     return (product(g, words.i0e(x) - words.sign(x) * y - _over_argument(y, x)),)
 
 
-@unary(kind="float", oracle="scipy.special.i0", samples=((-9, 9),), ulp=8)
+@unary(kind="ratio", oracle="scipy.special.i0", samples=((-9, 9),), ulp=8)
 def i0(m: Vocabulary, x: Expr) -> Expr:
     """Modified Bessel function of the first kind, of order 0."""
     return m.i0(x)

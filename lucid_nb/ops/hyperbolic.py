@@ -3,7 +3,7 @@
 from ..expr import Expr, Vocabulary, entry, m, product, quotient
 from ..register import unary
 from .transcendental import Single
-from .trigonometric import tan_turned
+from .trigonometric import turned, turned_back
 
 
 @entry(cost=14)
@@ -11,7 +11,11 @@ def sinh_(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, m.cosh(x)),)
 @entry(cost=14)
 def cosh_(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, m.sinh(x)),)
 @entry(cost=24)
-def arcsinh_(g: Expr, y: Expr, x: Expr) -> Single: return (quotient(g, m.sqrt(x * x + 1)),)
+def arcsinh_(g: Expr, y: Expr, x: Expr) -> Single:
+    """d = 1 / sqrt(x**2 + 1), and 1 / |x| where the square may leave the range."""
+    size = m.absolute(x)
+    return (quotient(g, m.where(size > 1e9, size, m.sqrt(x * x + 1))),)
+
 @entry(cost=24)
 def arccosh_(g: Expr, y: Expr, x: Expr) -> Single: return (quotient(g, m.sqrt(x - 1) * m.sqrt(x + 1)),)
 @entry(cost=24)
@@ -30,13 +34,14 @@ def cosh(m: Vocabulary, x: Expr) -> Expr:
     return m.cosh(x)
 
 
-@unary(kind="float", complexes=tan_turned, oracle="numpy.tanh", samples=((-5, 5),), ulp=2)
+@unary(kind="float", complexes=lambda m, z: m.complex_tanh(z), oracle="numpy.tanh", samples=((-5, 5),), ulp=2)
 def tanh(m: Vocabulary, x: Expr) -> Expr:
     """Hyperbolic tangent."""
     return m.tanh(x)
 
 
-@unary(kind="float", complexes=True, oracle="numpy.arcsinh", samples=((-3, 3),), ulp=2, names=("asinh",))
+@unary(kind="float", complexes=lambda m, z: turned_back(m.arcsin(turned(z))), oracle="numpy.arcsinh",
+       samples=((-3, 3),), ulp=2, names=("asinh",))
 def arcsinh(m: Vocabulary, x: Expr) -> Expr:
     """Number whose hyperbolic sine is x."""
     return m.arcsinh(x)

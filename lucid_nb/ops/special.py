@@ -48,6 +48,9 @@ SINC_SLOPE = (
     -0.023460810348857115, 0.2091827825409614, -1.1445109447324986, 3.2469697011334144, -3.289868133696453)
 
 
+SINC = tuple((-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k + 1) for k in range(11, -1, -1))      # in x**2
+
+
 # ----------------------------------------------------------------------------------- the error function
 @unary(kind="float", oracle="scipy.special.erfc", samples=((-3, 3),), ulp=2)
 def erfc(m: Vocabulary, x: Expr) -> Expr:
@@ -228,7 +231,14 @@ def sinc_slope(g: Expr, y: Expr, x: Expr) -> Single:
     return (product(g, -(math.pi ** 2 * words.sinc(x) + rest)),)
 
 
-@unary(kind="float", oracle="mpmath.sinc", samples=((-3.4, 3.4),), ulp=8)
+def _complex_sinc(m: Vocabulary, z: Expr) -> Expr:
+    """By its series near 0, where the derivatives of the quotient would cancel."""
+    whole, is_near = m.round_even(m.real(z)), m.modulus(z) < 0.5
+    divisor = m.where(is_near, 1, math.pi * z)
+    return m.where(is_near, polynomial(z * z, SINC), alternating(m, whole) * m.sin(math.pi * (z - whole)) / divisor)
+
+
+@unary(kind="ratio", oracle="mpmath.sinc", samples=((-3.4, 3.4),), ulp=8, complexes=_complex_sinc)
 def sinc(m: Vocabulary, x: Expr) -> Expr:
     """sin(pi x) / (pi x), 1 at 0 and exactly 0 at the other integers."""
     return m.sinc(x)

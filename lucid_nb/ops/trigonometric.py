@@ -10,9 +10,9 @@ from .transcendental import Pair, Single, unit
 @entry(cost=20)
 def tan_(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, 1 + y * y),)
 @entry(cost=20)
-def arcsin_(g: Expr, y: Expr, x: Expr) -> Single: return (quotient(g, m.sqrt((1 - x) * (1 + x))),)
+def arcsin_(g: Expr, y: Expr, x: Expr) -> Single: return (quotient(g, m.sqrt(1 - x) * m.sqrt(1 + x)),)
 @entry(cost=20)
-def arccos_(g: Expr, y: Expr, x: Expr) -> Single: return (-quotient(g, m.sqrt((1 - x) * (1 + x))),)
+def arccos_(g: Expr, y: Expr, x: Expr) -> Single: return (-quotient(g, m.sqrt(1 - x) * m.sqrt(1 + x)),)
 @entry(cost=24)
 def arctan_(g: Expr, y: Expr, x: Expr) -> Single: return (quotient(g, 1 + x * x),)
 
@@ -24,10 +24,28 @@ def arctan2_(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair:
     return product(g, unit(unit(b, size), size)), product(g, -unit(unit(a, size), size))
 
 
-def tan_turned(m: Vocabulary, z: Expr) -> Expr:
-    """-i tan(i z): the hyperbolic tangent of complex numbers, for which the slope of the real one has no meaning."""
-    turned = m.tan(m.complex(-m.imag(z), m.real(z)))
-    return m.complex(m.imag(turned), -m.real(turned))
+def turned(z: Expr) -> Expr:
+    """i z."""
+    return m.complex(-m.imag(z), m.real(z))
+
+
+def turned_back(z: Expr) -> Expr:
+    """-i z."""
+    return m.complex(m.imag(z), -m.real(z))
+
+
+def _complex_tanh_slope(m: Vocabulary, z: Expr) -> Expr:
+    """4 e / (1 + e)**2, e = exp(-2 z) on the right and exp(2 z) on the left: 1 - tanh(z)**2 without cancellation."""
+    e = m.exp(m.where(m.real(z) < 0, 2 * z, -2 * z))
+    return 4 * e / ((1 + e) * (1 + e))
+
+
+@entry(expansion=lambda m, z: turned_back(m.tan(turned(z))), cost=24)
+def complex_tanh(g: Expr, y: Expr, z: Expr) -> Single: return (product(g, m.complex_tanh_slope(z)),)
+@entry(expansion=lambda m, z: m.tan(z), cost=20)
+def complex_tan(g: Expr, y: Expr, z: Expr) -> Single: return (product(g, m.complex_tanh_slope(turned(z))),)
+@entry(expansion=_complex_tanh_slope, cost=30)
+def complex_tanh_slope(g: Expr, y: Expr, z: Expr) -> Single: return (product(g, -2 * (m.complex_tanh(z) * y)),)
 
 
 @unary(kind="float", complexes=True, oracle="numpy.sin", samples=((-9, 9),), ulp=2)
@@ -42,7 +60,7 @@ def cos(m: Vocabulary, x: Expr) -> Expr:
     return m.cos(x)
 
 
-@unary(kind="float", complexes=True, oracle="numpy.tan", samples=((-1.2, 1.2),), ulp=2)
+@unary(kind="float", complexes=lambda m, z: m.complex_tan(z), oracle="numpy.tan", samples=((-1.2, 1.2),), ulp=2)
 def tan(m: Vocabulary, x: Expr) -> Expr:
     """Tangent of x in radians, right to the last places for every finite x."""
     return m.tan(x)

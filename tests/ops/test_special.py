@@ -8,7 +8,7 @@ import scipy.special
 import lucid_nb as lnb
 from lucid_nb import special
 from lucid_nb.ops import polygamma
-from lucid_nb.testing import check_grad
+from lucid_nb.testing import assert_close, check_grad
 
 from .derivatives import check_against_cpu
 
@@ -199,6 +199,22 @@ def test_limits_are_those_of_scipy(name, dtype):
         found, wanted = getattr(special, name)(x).to_host(), getattr(scipy.special, name)(x)
     assert np.allclose(found, wanted, rtol=1e-6, equal_nan=True)
     assert np.array_equal(np.signbit(found[wanted == np.inf]), np.signbit(wanted[wanted == np.inf]))
+
+
+@pytest.mark.parametrize("name", ["sinc", "i0"])
+def test_functions_that_numpy_has_too_take_integers_for_float64(name):
+    for dtype in ("bool", "int8", "uint16", "int64", "float16", "float32"):
+        assert getattr(lnb, name)(lnb.ones(2, dtype=dtype)).dtype == getattr(np, name)(np.ones(2, dtype)).dtype
+
+
+def test_complex_sinc_is_that_of_mathematics():
+    z = np.array([0, 0.1 + 0.2j, 0.49, 0.5j, 0.51 + 0.1j, 2.5, -3.2 + 1j, 100.25 + 2j, 1e-9j])
+    exact = [complex(mp.sincpi(w)) for w in z.tolist()]
+    assert_close(lnb.sinc(z).numpy(), exact, rtol=1e-14)
+    narrow = z.astype("complex64")
+    assert_close(lnb.sinc(narrow).numpy(), np.sinc(narrow.astype("complex128")), rtol=2e-6)
+    assert lnb.sinc(lnb.tensor([1 + 0j, 7, -2])).tolist() == [0, 0, 0] and np.isnan(lnb.sinc(complex("inf")).item())
+    check_grad(lnb.sinc, z)
 
 
 def test_limits_where_scipy_has_others():
