@@ -29,7 +29,8 @@ def as_array(op: str, data: Any) -> np.ndarray:
     except OverflowError as error:
         raise dtypes.OverflowError(f"{op}: {error}. Use a wider dtype.") from None
     if found.dtype.kind == "O" and found.size and all(isinstance(number, int) for number in found.flat):
-        raise dtypes.OverflowError(f"{op}: {max(found.flat, key=abs)} does not fit int64. Use floats.")
+        largest = dtypes.told(max(found.flat, key=abs))
+        raise dtypes.OverflowError(f"{op}: {largest} does not fit int64. Use floats.")
     if found.dtype.kind == "O" and isinstance(data, (list, tuple)):
         raise DTypeError(f"{op}: the sequence has elements that are not numbers. Use numbers of one kind.")
     return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))

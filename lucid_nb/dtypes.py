@@ -131,17 +131,22 @@ def real_float(op: str, dtype: np.dtype) -> np.dtype:
     return to_float(dtype)
 
 
+def told(value: Any) -> str:
+    """A value as an error names it: of an integer too long to be read, its size."""
+    is_long = isinstance(value, int) and value.bit_length() > 128
+    return f"an integer of {value.bit_length()} bits" if is_long else repr(value)
+
+
 def as_weak_scalar(op: str, value: Any, dtype: np.dtype) -> np.ndarray:
     """A Python number as a 0-d array of `dtype`; an integer that does not fit is refused."""
     if dtype.kind in "iu":
         bounds = np.iinfo(dtype)
         if not bounds.min <= value <= bounds.max:
-            remedy = "Use a wider dtype." if math.isfinite(value) else "Use a float dtype."
-            raise OverflowError(f"{op}: {value} does not fit {dtype} ({bounds.min} to {bounds.max}). {remedy}")
+            remedy = "Use a wider dtype." if isinstance(value, int) or math.isfinite(value) else "Use a float dtype."
+            raise OverflowError(f"{op}: {told(value)} does not fit {dtype} ({bounds.min} to {bounds.max}). {remedy}")
     try:
         array = np.array(value, FLOAT64).astype(dtype) if dtype == BFLOAT16 else np.array(value, dtype)
     except builtins.OverflowError:
-        raise OverflowError(f"{op}: an integer of {value.bit_length()} bits does not fit {dtype}. "
-                            "Use a smaller number.") from None
+        raise OverflowError(f"{op}: {told(value)} does not fit {dtype}. Use a smaller number.") from None
     array.flags.writeable = False
     return array

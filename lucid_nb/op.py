@@ -31,7 +31,8 @@ class Rule:
 
     `kind`: "number" keeps integers, "integer" takes only them, "float" computes on floats (of small integers in small
     ones), "ratio" computes on floats and on integers in float64, "double" on nothing smaller than float64 or
-    complex128, "choice" has a bool condition first.
+    complex128, "choice" has a bool condition first, "truth" asks only whether numbers are 0, so that Python's may be of
+    any size.
     """
 
     kind: str = "number"
@@ -43,6 +44,7 @@ class Rule:
         """The dtype that the formula computes on, of operands with these dtypes."""
         keys = self._deciding(op, keys)
         if self.kind == "float" and not {float, complex} & {*keys}:      # two integers need no more than each of them
+            keys = tuple([dtypes.INT64 if key is int else key for key in keys]) if dtypes.BOOL in keys else keys
             keys = tuple([key if isinstance(key, type) else dtypes.to_float(key) for key in keys])
         dtype = dtypes.promote(keys)
         if self.kind in ("float", "ratio"):
@@ -224,6 +226,8 @@ class Elementwise:
         weak = [type(operand) in dtypes.WEAK for operand in operands]
         if True not in weak:
             return operands
+        if self.rule.kind == "truth":
+            operands = [bool(o) if is_weak else o for o, is_weak in zip(operands, weak)]
         table = backend.of(next(o for o, is_weak in zip(operands, weak) if not is_weak))
         keys = tuple([type(o) if is_weak else table.dtype_of(o) for o, is_weak in zip(operands, weak)])
         loop = self.rule.loop(self.name, keys)
@@ -361,20 +365,13 @@ class Primitive:
         """Gradients of the inputs."""
         kept = node.unpack()
         if call.records:
-            edges = [self._edge_of(node, number) for number in self.keeps]
+            edges = [node if number == RESULT else node.edges[number] if number < len(node.edges)
+                     else tape.Port(node, number - len(node.edges)) for number in self.keeps]
             kept = list(map(call.lift, kept, edges, node.versions))
         assert self._pullback is not None
         gradients = self._pullback(call, Info(node), g, *kept, **(node.plan or {}))
         return [None if g is None or edge is None else call.fit(g, *like)
                 for g, edge, like in zip(gradients, node.edges, node.like)]
-
-    @staticmethod
-    def _edge_of(node: tape.Node, number: int) -> Any:
-        """Where a kept value stands in the graph: an input behind the node, the result on it, one of several at it."""
-        inputs = len(node.edges)
-        if number == RESULT:
-            return node
-        return node.edges[number] if number < inputs else tape.Port(node, number - inputs)
 
 
 class Info:

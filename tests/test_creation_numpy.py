@@ -238,6 +238,11 @@ def test_ndarray_is_the_class_of_tensors():
 
 @pytest.mark.parametrize("call, error, text", [
     (lambda: lnb.arange(), lnb.DTypeError, "arange: neither start nor stop"),
+    (lambda: lnb.arange(np.ones(3)), lnb.DTypeError, "arange: from 0 to array"),
+    (lambda: lnb.arange(10 ** 400), lnb.OverflowError, "arange: from 0 to an integer of 1329 bits in steps of 1"),
+    (lambda: lnb.tensor([10 ** 5000]), lnb.OverflowError, "tensor: an integer of 16610 bits does not fit int64"),
+    (lambda: lnb.linspace(0, 10 ** 5000), lnb.DTypeError, "linspace: an integer of 16610 bits is no number"),
+    (lambda: lnb.abs(10 ** 5000), lnb.OverflowError, "absolute: an integer of 16610 bits does not fit int64"),
     (lambda: lnb.zeros(2, order="X"), lnb.ShapeError, "zeros: order 'X' is unknown"),
     (lambda: lnb.linspace("a", 1), lnb.DTypeError, "linspace: 'a' is no number"),
     (lambda: lnb.frombuffer([1, 2]), lnb.DTypeError, "frombuffer: list is no buffer"),
@@ -246,7 +251,7 @@ def test_ndarray_is_the_class_of_tensors():
     (lambda: lnb.eye(2.5), lnb.ShapeError, "eye: rows 2.5 is not an integer"),
     (lambda: lnb.eye(-1), lnb.ShapeError, "eye: negative size"),
     (lambda: lnb.r_["r", lnb.zeros(2)], lnb.DTypeError, "r_: 'r' is no directive"),
-    (lambda: lnb.ix_([0.5]), lnb.IndexError, "ix_: float64 is no index")], ids=range(10))
+    (lambda: lnb.ix_([0.5]), lnb.IndexError, "ix_: float64 is no index")], ids=range(15))
 def test_what_cannot_be_made_says_so(call, error, text):
     with pytest.raises(error, match=text):
         call()

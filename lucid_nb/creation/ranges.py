@@ -29,9 +29,12 @@ def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None
     if start is None and stop is None:
         raise DTypeError("arange: neither start nor stop. Give stop, at least.")
     start, stop = (0, start) if stop is None else (0 if start is None else start, stop)
-    start, stop, step = (x.item() if hasattr(x, "item") else x for x in (start, stop, step))
+    start, stop, step = (x.item() if getattr(x, "size", 0) == 1 else x for x in (start, stop, step))
     if not all(isinstance(x, (int, float)) for x in (start, stop, step)):
         raise DTypeError(f"arange: from {start!r} to {stop!r} in steps of {step!r}. Use real numbers.")
+    if not all(_is_moderate(x) for x in (start, stop, step)):
+        numbers = f"from {dtypes.told(start)} to {dtypes.told(stop)} in steps of {dtypes.told(step)}"
+        raise dtypes.OverflowError(f"arange: {numbers} leaves int64 and float64. Use smaller numbers.")
     if step == 0 or not all(map(math.isfinite, (start, stop, step))):
         raise ShapeError(f"arange: from {start} to {stop} in steps of {step} never ends. "
                          "Use finite numbers, step not 0.")
@@ -47,6 +50,11 @@ def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None
         dtypes.as_weak_scalar("arange", start + step * (count - 1), wanted)
     raw = allocated("arange", (count,), wanted, lambda: backend.table(name).iota(start, step, count, wanted))
     return finish(raw, requires_grad)
+
+
+def _is_moderate(number: float) -> bool:
+    """Has it a float64, as integers of Python need not?"""
+    return not isinstance(number, int) or number.bit_length() < 1024
 
 
 # ------------------------------------------------------------------------------------------- between two ends
@@ -94,7 +102,7 @@ def _on_host(op: str, make: Callable[[], Any], *ends: Any) -> Any:
     """What NumPy makes of ends that are numbers or arrays; ends that are neither, and too many numbers, are refused."""
     for end in ends:
         if np.asarray(end).dtype.kind not in "biufc" and np.asarray(end).dtype != dtypes.BFLOAT16:
-            raise DTypeError(f"{op}: {end!r} is no number. Use numbers or arrays of them.")
+            raise DTypeError(f"{op}: {dtypes.told(end)} is no number of a dtype. Use numbers or arrays of them.")
     try:
         return make()
     except LucidError:

@@ -201,7 +201,8 @@ class Kernel:
 
     def _by_words(self, *raws: np.ndarray) -> Any:
         """float16 and bfloat16 pass as uint16, for which NumPy has a dtype number."""
-        words = [raw.view(np.uint16) if raw.dtype.itemsize == 2 else raw for raw in map(np.asarray, raws)]
+        words = [raw.view(np.uint16) if raw.dtype.itemsize == 2 and raw.dtype.kind in "fV" else raw
+                 for raw in map(np.asarray, raws)]
         given = self.ufunc(*words)
         found = given if type(given) is tuple else (given,)
         views = tuple([np.asarray(g).view(dtype) for g, dtype in zip(found, self.results)])

@@ -2,9 +2,14 @@
 
 from typing import Any
 
-from ..array import Tensor
+import numpy as np
+
+from .. import backend, dtypes
+from ..apply import operands
+from ..array import Tensor, fresh
 from ..errors import ShapeError
 from ..expr import Expr, Vocabulary
+from ..op import constant
 from ..register import functions, public, record
 from ..shapes import broadcast_shapes
 from .movement import as_tensor
@@ -44,7 +49,27 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
     >>> lnb.isclose(lnb.tensor([1.0, 2.0]), lnb.tensor([1.0 + 1e-9, 2.1]))
     tensor([ True, False])
     """
-    return (is_close_or_nan if equal_nan else is_close)(as_tensor("isclose", a), b, rtol, atol)
+    a, b = operands("isclose", (a, b))                   # a Python number beside a tensor stays weak
+    dtype = dtypes.promote((float, *[x.dtype if isinstance(x, Tensor) else type(x) for x in (a, b)]))
+    if dtype.itemsize == 2:
+        device = next(x.device for x in (a, b) if isinstance(x, Tensor))
+        a, b = (_in_dtype(x, dtype, device) for x in (a, b))
+        return _close_by_steps(a, b, rtol, atol, equal_nan)
+    return (is_close_or_nan if equal_nan else is_close)(a, b, rtol, atol)
+
+
+def _in_dtype(x: Any, dtype: np.dtype, device: str) -> Tensor:
+    """A tensor, or a Python number as one of a dtype on a device."""
+    return x if isinstance(x, Tensor) else fresh(constant("isclose", x, dtype, backend.table(device)))
+
+
+def _close_by_steps(a: Tensor, b: Tensor, rtol: Any, atol: Any, equal_nan: bool) -> Tensor:
+    """`isclose` with every step rounded to 16 bits, as NumPy does it."""
+    is_finite, either, both = (functions[name] for name in ("isfinite", "logical_or", "logical_and"))
+    with np.errstate(invalid="ignore"):
+        near = both(abs(a - b) <= rtol * abs(b) + atol, is_finite(b))
+    found = either(near, a == b)
+    return either(found, both(a != a, b != b)) if equal_nan else found
 
 
 @public()

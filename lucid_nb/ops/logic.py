@@ -62,19 +62,19 @@ def where(m: Vocabulary, condition: Expr, x: Expr, y: Expr) -> Expr:
     return m.where(condition, x, y)
 
 
-@binary(oracle="numpy.logical_and", complexes=True)
+@binary(kind="truth", oracle="numpy.logical_and", complexes=True)
 def logical_and(m: Vocabulary, x: Expr, y: Expr) -> Expr:
     """Are both different from 0? NaN is."""
     return m.bitwise_and(x != 0, y != 0)
 
 
-@binary(oracle="numpy.logical_or", complexes=True)
+@binary(kind="truth", oracle="numpy.logical_or", complexes=True)
 def logical_or(m: Vocabulary, x: Expr, y: Expr) -> Expr:
     """Is one of them different from 0?"""
     return m.bitwise_or(x != 0, y != 0)
 
 
-@binary(oracle="numpy.logical_xor", complexes=True)
+@binary(kind="truth", oracle="numpy.logical_xor", complexes=True)
 def logical_xor(m: Vocabulary, x: Expr, y: Expr) -> Expr:
     """Is exactly one of them different from 0?"""
     return m.bitwise_xor(x != 0, y != 0)

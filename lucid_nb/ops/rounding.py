@@ -1,5 +1,6 @@
 """Rounding, and remainders of division. What is constant almost everywhere has no gradient."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..expr import Expr, Vocabulary
 from ..expr import m as words
 from ..op import registry
 from ..register import binary, install_operator, public, unary
+from ..shapes import as_integer
 from .movement import as_tensor, deliver
 
 Parts = tuple[Expr, Expr]
@@ -74,12 +76,12 @@ def round(x: Any, /, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     >>> lnb.round(lnb.tensor([0.5, 1.25, 2.36]), 1)
     tensor([0.5, 1.2, 2.4])
     """
-    x, decimals = as_tensor("round", x), int(decimals)
+    x, decimals = as_tensor("round", x), as_integer("round", "decimals", decimals)
     if x.dtype.kind in "iu" and decimals >= 0:
         return deliver("round", apply(registry["copy"], (x,)), out)
     if decimals == 0:
         return deliver("round", rint(x), out)
-    scale = float(10 ** abs(decimals))
+    scale = float(10 ** abs(decimals)) if abs(decimals) < 309 else math.inf
     if x.dtype.kind in "iu":
         return deliver("round", round_to_multiples(x.astype(np.float64), scale).astype(x.dtype), out)
     if x.dtype.itemsize == 2:                # in steps, each rounded to 16 bits, as NumPy does it

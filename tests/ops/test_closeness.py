@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 import lucid_nb as lnb
 from lucid_nb.testing import arrays, broadcastable_shapes
 
-# float16 is left out: NumPy rounds the tolerance itself to it, here only its operands are.
-DTYPES = ("float32", "float64", "int8", "int64", "uint8", "bool", "complex64", "complex128")
+DTYPES = ("float16", "float32", "float64", "int8", "int64", "uint8", "bool", "complex64", "complex128")
 
 
 @given(st.data(), st.sampled_from(DTYPES), st.sampled_from(DTYPES), st.booleans(),
@@ -22,6 +21,17 @@ def test_isclose_equals_numpy(data, first, second, equal_nan, tolerances):
         found = lnb.isclose(lnb.asarray(x), lnb.asarray(y), equal_nan=equal_nan, **tolerances)
         assert lnb.allclose(lnb.asarray(x), lnb.asarray(y), equal_nan=equal_nan, **tolerances) == np.all(wanted)
     np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_python_numbers_beside_an_array_are_weak(dtype):
+    x = np.nextafter(np.array([-1, 3, 0.1, 1000], dtype), np.array(np.inf, dtype))
+    x = np.r_[x, -x, np.array([-1.001, 2.999, 0.1], dtype)].astype(dtype)
+    for other in (1, 1.5, 0.1, 3, True):
+        for tolerances in ({}, dict(rtol=0, atol=2), dict(rtol=0.9, atol=0), dict(rtol=1, atol=1e-3)):
+            for order in (1, -1):
+                wanted = np.isclose(*(x, other)[::order], **tolerances)
+                assert lnb.isclose(*(lnb.asarray(x), other)[::order], **tolerances).tolist() == wanted.tolist()
 
 
 def test_infinities_and_nan_as_numpys(device):

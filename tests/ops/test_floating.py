@@ -28,6 +28,8 @@ def test_every_exponent_of_two_is_rounded_once(dtype, device):
 def test_ldexp_takes_any_signed_integer_and_scalars():
     x = lnb.tensor([1.5, -3.0])
     for dtype in ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"):
+        for float_dtype in ("float16", "bfloat16", "float32"):
+            assert lnb.ldexp(x.astype(float_dtype), lnb.ones(2, dtype=dtype)).tolist() == [3, -6]
         found = lnb.ldexp(x.astype("float32"), lnb.ones(2, dtype=dtype))
         assert found.dtype == np.float32 and found.tolist() == [3, -6]
     assert lnb.ldexp(x, 3).tolist() == [12, -24] and lnb.ldexp(1.5, 2).item() == 6

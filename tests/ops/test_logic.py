@@ -112,6 +112,17 @@ def test_truth_of_numbers_equals_numpy(name, dtype, device):
     np.testing.assert_array_equal(found.to_host(), getattr(np, name)(*operands))
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "complex64"])
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
+def test_truth_of_python_numbers_needs_no_dtype(name, dtype):
+    x = np.array([0, 1, 2]).astype(dtype)
+    for number in (True, 0, -1, 300, 2 ** 63 - 1, 1e-300, 0.0, float("nan"), 1j):
+        for order in (1, -1):
+            wanted = getattr(np, name)(*(x, number)[::order])
+            assert getattr(lnb, name)(*(lnb.asarray(x), number)[::order]).tolist() == wanted.tolist()
+    assert lnb.logical_and(lnb.asarray(x), 2 ** 400).tolist() == [False, True, True][:1] + (x[1:] != 0).tolist()
+
+
 def test_truth_of_signed_and_unsigned_integers_is_exact():
     x, y = np.array([-1, 0, 5]), np.array([1, 2 ** 63, 0], "uint64")
     for name in ("logical_and", "logical_or", "logical_xor"):

@@ -152,7 +152,7 @@ def test_result_dtype_is_that_of_numpy(name):
 def test_python_scalars_are_weak(name):
     op, function = RECORDS[name], getattr(np, RECORDS[name].facts.oracle[len("numpy."):])
     differing = []
-    for dtype in NUMERIC if op.rule.complexes else [d for d in NUMERIC if not d.startswith("complex")]:
+    for dtype in [d for d in ("bool", *NUMERIC) if op.rule.complexes or not d.startswith("complex")]:
         for scalar in (True, 2, 2.0):
             for place in (0, 1):
                 if op.rule.integers and place == 0:        # there the exponent decides, in NumPy

@@ -135,6 +135,17 @@ def test_operators_of_division_equal_numpy(function, device):
         check(function(a, b), function(c, d))
 
 
+@pytest.mark.parametrize("decimals", [308, 309, 400, -308, -309, 10 ** 30])
+def test_rounding_to_more_places_than_a_float_has_equals_numpy(decimals):
+    x = np.array([1.5, -2e7, 0.0])
+    with np.errstate(all="ignore"):
+        found, wanted = lnb.round(lnb.asarray(x), decimals).tolist(), np.round(x, min(decimals, 400)).tolist()
+    np.testing.assert_array_equal(found, wanted)
+    for wrong in ("2", 1.5, None, [1, 2]):
+        with pytest.raises(lnb.ShapeError, match=r"round: decimals .* is not an integer"):
+            lnb.round(lnb.asarray(x), wrong)
+
+
 def test_operators_of_division_write_in_place(device):
     x = np.array([[5, -7], [8, 9]], "int32")
     t, wanted = lnb.asarray(x.copy(), device=device), x.copy()
