@@ -100,7 +100,7 @@ from .tape import set_grad_enabled
 
 __version__ = "0.1.0"
 globals().update(_functions)
-_SUBPACKAGES = {"nn", "special", "optim", "data", "testing", "config", "random", "lib", "linalg"}
+_SUBPACKAGES = {"nn", "special", "optim", "models", "data", "testing", "config", "random", "lib", "linalg"}
 _THREADS = {"set_num_threads", "get_num_threads"}
 
 
