@@ -33,7 +33,16 @@ from .activation import (
 )
 from .attention import MultiHeadAttention, MultiheadAttention, ScaledDotProductAttention
 from .container import Sequential
-from .conv import Conv2d
+from .conv import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+    Fold,
+    Unfold,
+)
 from .dropout import AlphaDropout, DropBlock, Dropout, Dropout1d, Dropout2d, Dropout3d, DropPath, FeatureAlphaDropout
 from .embedding import Embedding, EmbeddingBag
 from .linear import Flatten, Identity, Linear
@@ -106,13 +115,15 @@ from .transformer import (
     TransformerEncoder,
     TransformerEncoderLayer,
 )
+from .upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 
 __all__ = ["CELU", "ELU", "GELU", "GLU", "GRU", "LSTM", "RNN", "SELU", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d",
            "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AlphaDropout",
            "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d",
-           "BatchNorm3d", "Buffer", "Conv2d", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss",
-           "DropBlock", "DropPath", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding", "EmbeddingBag",
-           "FeatureAlphaDropout", "Flatten", "FractionalMaxPool2d", "FractionalMaxPool3d", "GRUCell", "GaussianNLLLoss",
+           "BatchNorm3d", "Buffer", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
+           "ConvTranspose3d", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss", "DropBlock", "DropPath",
+           "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Embedding", "EmbeddingBag", "FeatureAlphaDropout",
+           "Flatten", "Fold", "FractionalMaxPool2d", "FractionalMaxPool3d", "GRUCell", "GaussianNLLLoss",
            "GlobalResponseNorm", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
            "HingeEmbeddingLoss", "HuberLoss", "Identity", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
            "KLDivLoss", "L1Loss", "LPPool1d", "LPPool2d", "LPPool3d", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear",
@@ -123,5 +134,5 @@ __all__ = ["CELU", "ELU", "GELU", "GLU", "GRU", "LSTM", "RNN", "SELU", "Adaptive
            "RReLU", "ReLU", "ReLU6", "ScaledDotProductAttention", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss",
            "SoftMarginLoss", "Softmax", "Softmin", "Softplus", "Softshrink", "Softsign", "Swish", "Tanh", "Tanhshrink",
            "Threshold", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
-           "TransformerEncoderLayer", "TripletMarginLoss", "TripletMarginWithDistanceLoss", "functional", "init",
-           "utils"]
+           "TransformerEncoderLayer", "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unfold", "Upsample",
+           "UpsamplingBilinear2d", "UpsamplingNearest2d", "functional", "init", "utils"]

@@ -1,16 +1,27 @@
-"""Convolution. (Pooling and unfolding join it.)"""
+"""Convolutions over one to three axes, and transposed ones. As networks mean it the kernel is not flipped."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes, shapes
 from ..apply import apply, operands
 from ..array import Tensor
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, ShapeError, is_one_of
 from ..op import Info, Primitive
 from ..register import public
 from ..shapes import Window
+from ..storage import Slice
+from ..windows import (
+    Padding,
+    Pairs,
+    Size,
+    make_window,
+    output_padding_for,
+    padding_pairs,
+    per_axis,
+    transposed_window,
+)
 from .movement import astype, reshape
+from .padding import pad
 
 
 def _pull_conv(ops: Any, info: Info, g: Any, x: Any, w: Any, window: Window) -> tuple:
@@ -21,13 +32,17 @@ def _pull_conv(ops: Any, info: Info, g: Any, x: Any, w: Any, window: Window) -> 
 
 
 def _pull_input_grad(ops: Any, info: Info, into: Any, g: Any, w: Any, window: Window, x_shape: shapes.Shape) -> tuple:
+    of_g, of_w = info.wanted
     g, w = _conjugates(ops, info, g, w)
-    return ops.conv(into, w, window=window), ops.conv_weight_grad(into, g, window=window, w_shape=info.shape(1))
+    return (ops.conv(into, w, window=window) if of_g else None,
+            ops.conv_weight_grad(into, g, window=window, w_shape=info.shape(1)) if of_w else None)
 
 
 def _pull_weight_grad(ops: Any, info: Info, into: Any, x: Any, g: Any, window: Window, w_shape: shapes.Shape) -> tuple:
+    of_x, of_g = info.wanted
     x, g = _conjugates(ops, info, x, g)
-    return ops.conv_input_grad(g, into, window=window, x_shape=info.shape(0)), ops.conv(x, into, window=window)
+    return (ops.conv_input_grad(g, into, window=window, x_shape=info.shape(0)) if of_x else None,
+            ops.conv(x, into, window=window) if of_g else None)
 
 
 def _conjugates(ops: Any, info: Info, a: Any, b: Any) -> tuple:
@@ -44,8 +59,72 @@ _conv_weight_grad = Primitive(
     "conv_weight_grad", lambda table, x, g, window, w_shape: table.conv_weight_grad(x, g, window, w_shape),
     _pull_weight_grad, keeps=(0, 1))
 
-Size = int | Sequence[int]
-Padding = int | str | Sequence[Any]
+MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+# ------------------------------------------------------------------------------------------- convolution
+def convolve(op: str, ndim: int, x: Any, weight: Any, bias: Any, stride: Size, padding: Padding, dilation: Size,
+             groups: int, mode: str = "zeros") -> Tensor:
+    """The convolution of a batch or of one example over `ndim` axes, padded as one of MODES says."""
+    image, kernel, offset = _operands(op, x, weight, bias)
+    is_single = image.ndim == ndim + 1
+    image = reshape(image, 1, *image.shape) if is_single else image
+    if mode != "zeros" and image.ndim == kernel.ndim == ndim + 2:
+        image = padded(op, image, kernel.shape[2:], stride, padding, dilation, mode)
+        padding = 0
+    window = make_window(op, ndim, image.shape, kernel.shape, stride, padding, dilation, groups)
+    found = apply(_conv, (image, kernel), {"window": window})
+    return _finished(op, found, offset, is_single)
+
+
+def padded(op: str, x: Tensor, kernel: shapes.Shape, stride: Size, padding: Padding, dilation: Size,
+           mode: str) -> Tensor:
+    """The input with its padding around it, made of its own cells."""
+    check_mode(op, mode)
+    ndim, sizes = len(kernel), x.shape[2:]
+    steps, spreads = (per_axis(op, what, value, ndim) for what, value in (("stride", stride), ("dilation", dilation)))
+    pairs: Pairs = padding_pairs(op, padding, sizes, kernel, steps, spreads)
+    return pad(x, [(0, 0), (0, 0), *pairs], MODES[mode])
+
+
+def check_mode(op: str, mode: str) -> None:
+    """Refuse a word that says nothing of padding."""
+    if not is_one_of(mode, MODES):
+        raise ShapeError(f"{op}: padding_mode {mode!r} is unknown. Use one of {', '.join(MODES)}.")
+
+
+def _operands(op: str, x: Any, weight: Any, bias: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Input, kernel and bias as tensors of one dtype."""
+    given = [x, weight] if bias is None else [x, weight, bias]
+    tensors = [t for t in operands(op, given) if isinstance(t, Tensor)]
+    if len(tensors) != len(given):
+        raise DTypeError(f"{op}: an operand is a scalar. Use tensors.")
+    dtype = dtypes.promote(tuple(t.dtype for t in tensors))
+    image, kernel, *rest = (astype(t, dtype, copy=False) for t in tensors)
+    return image, kernel, rest[0] if rest else None
+
+
+def _finished(op: str, found: Tensor, bias: Tensor | None, is_single: bool) -> Tensor:
+    """The result with its bias, without the batch that was added."""
+    if bias is not None:
+        channels = found.shape[1]
+        if bias.shape != (channels,):
+            raise ShapeError(f"{op}: bias {bias.shape} for {channels} output channels. It must have shape "
+                             f"({channels},).")
+        found = found + reshape(bias, 1, -1, *(1,) * (found.ndim - 2))
+    return reshape(found, found.shape[1:]) if is_single else found
+
+
+@public(method=False)
+def conv1d(x: Any, weight: Any, bias: Any = None, stride: Size = 1, padding: Padding = 0, dilation: Size = 1,
+           groups: int = 1) -> Tensor:
+    """Convolution of (N, C, L), or of one (C, L), with (O, C // groups, l): see conv2d.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.conv1d(lnb.ones((1, 5)), lnb.ones((1, 1, 3)))
+    tensor([[3., 3., 3.]])
+    """
+    return convolve("conv1d", 1, x, weight, bias, stride, padding, dilation, groups)
 
 
 @public(method=False)
@@ -60,68 +139,112 @@ def conv2d(x: Any, weight: Any, bias: Any = None, stride: Size = 1, padding: Pad
     >>> lnb.conv2d(lnb.ones((1, 1, 5, 5)), lnb.ones((2, 1, 3, 3))).shape
     (1, 2, 3, 3)
     """
-    given = [x, weight] if bias is None else [x, weight, bias]
-    tensors = [t for t in operands("conv2d", given) if isinstance(t, Tensor)]
-    if len(tensors) != len(given):
-        raise DTypeError("conv2d: an operand is a scalar. Use tensors.")
-    dtype = dtypes.promote(tuple(t.dtype for t in tensors))
-    image, kernel, *rest = (astype(t, dtype, copy=False) for t in tensors)
-    is_single = image.ndim == 3
+    return convolve("conv2d", 2, x, weight, bias, stride, padding, dilation, groups)
+
+
+@public(method=False)
+def conv3d(x: Any, weight: Any, bias: Any = None, stride: Size = 1, padding: Padding = 0, dilation: Size = 1,
+           groups: int = 1) -> Tensor:
+    """Convolution of (N, C, D, H, W), or of one (C, D, H, W), with (O, C // groups, d, h, w): see conv2d.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.conv3d(lnb.ones((1, 1, 4, 4, 4)), lnb.ones((2, 1, 3, 3, 3)), padding="same").shape
+    (1, 2, 4, 4, 4)
+    """
+    return convolve("conv3d", 3, x, weight, bias, stride, padding, dilation, groups)
+
+
+@public(method=False)
+def conv_general(x: Any, weight: Any, bias: Any = None, stride: Size = 1, padding: Padding = 0, dilation: Size = 1,
+                 input_dilation: Size = 1, groups: int = 1, flip: bool = False) -> Tensor:
+    """Convolution over one to three axes whose input is spread first, with input_dilation - 1 zeros between cells.
+
+    `x`: (N, C, *sizes); `weight`: (O, C // groups, *taps), read backwards with `flip`, as mathematics means it. All
+    else as in conv2d; padding is put around the spread input.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.conv_general([[[1.0, 2.0]]], [[[1.0, 10.0]]], input_dilation=2, padding=1, flip=True)
+    tensor([[[ 1., 10.,  2., 20.]]])
+    """
+    image, kernel, offset = _operands("conv_general", x, weight, bias)
+    ndim = image.ndim - 2
+    if not 1 <= ndim <= 3 or kernel.ndim != image.ndim:
+        raise ShapeError(f"conv_general: input {image.shape} and weight {kernel.shape}. Both need a batch or filters, "
+                         "channels, and one to three spatial axes.")
+    spreads = per_axis("conv_general", "input_dilation", input_dilation, ndim)
+    for axis, spread in enumerate(spreads, 2):
+        image = _spread(image, axis, spread) if spread > 1 else image
+    if flip:
+        kernel = kernel.moved(Slice((..., *(slice(None, None, -1),) * ndim)))
+    return convolve("conv_general", ndim, image, kernel, offset, stride, padding, dilation, groups)
+
+
+def _spread(x: Tensor, axis: int, spread: int) -> Tensor:
+    """The cells of an axis with spread - 1 zeros between them."""
+    before, size, behind = x.shape[:axis], x.shape[axis], x.shape[axis + 1:]
+    apart = pad(reshape(x, (*before, size, 1, *behind)), {axis + 1: (0, spread - 1)})
+    joined = reshape(apart, (*before, size * spread, *behind))
+    return joined.moved(Slice((*(slice(None),) * axis, slice(0, max(0, size * spread - spread + 1)), ...)))
+
+
+# -------------------------------------------------------------------------------------------- transposed
+def convolve_transposed(op: str, ndim: int, x: Any, weight: Any, bias: Any, stride: Size, padding: Padding,
+                        output_padding: Size, groups: int, dilation: Size, output_size: Any = None) -> Tensor:
+    """The transpose of a convolution, its gradient in the input, as an operation of its own."""
+    image, kernel, offset = _operands(op, x, weight, bias)
+    is_single = image.ndim == ndim + 1
     image = reshape(image, 1, *image.shape) if is_single else image
-    window = make_window("conv2d", 2, image.shape, kernel.shape, stride, padding, dilation, groups)
-    found = apply(_conv, (image, kernel), {"window": window})
-    if rest:
-        if rest[0].shape != (kernel.shape[0],):
-            raise ShapeError(f"conv2d: bias {rest[0].shape} for {kernel.shape[0]} output channels. "
-                             f"It must have shape ({kernel.shape[0]},).")
-        found = found + reshape(rest[0], 1, -1, 1, 1)
-    return reshape(found, found.shape[1:]) if is_single else found
+    if output_size is not None and image.ndim == kernel.ndim == ndim + 2:
+        output_padding = output_padding_for(op, output_size, image.shape, kernel.shape, stride, padding, dilation)
+    window, sizes, more = transposed_window(op, ndim, image.shape, kernel.shape, stride, padding, output_padding,
+                                            dilation, groups)
+    shape = (image.shape[0], kernel.shape[1] * window.groups, *sizes)
+    found = apply(_conv_input_grad, (image, kernel), {"window": window, "x_shape": shape})
+    if any(more):
+        found = pad(found, [(0, 0), (0, 0), *[(0, count) for count in more]])
+    return _finished(op, found, offset, is_single)
 
 
-def make_window(op: str, ndim: int, x: shapes.Shape, w: shapes.Shape, stride: Size, padding: Padding, dilation: Size,
-                groups: int) -> Window:
-    """The geometry, after checking that all of it fits."""
-    if len(x) != ndim + 2 or len(w) != ndim + 2:
-        raise ShapeError(f"{op}: input {x} and weight {w} need {ndim + 2} axes each. Add axes of size 1.")
-    steps, dilations = per_axis(op, "stride", stride, ndim), per_axis(op, "dilation", dilation, ndim)
-    groups = shapes.as_integer(op, "groups", groups)
-    if groups < 1 or x[1] % groups or w[0] % groups or x[1] // groups != w[1]:
-        raise ShapeError(f"{op}: {x[1]} input and {w[0]} output channels in {groups} groups do not fit a weight for "
-                         f"{w[1]} channels a group. Channels must divide by groups.")
-    pairs = padding_pairs(op, padding, x[2:], w[2:], steps, dilations)
-    window = Window(steps, tuple(low for low, _ in pairs), tuple(high for _, high in pairs), dilations, groups)
-    if min(window.output_sizes(x[2:], w[2:])) < 1:
-        raise ShapeError(f"{op}: kernel {w[2:]} with dilation {dilations} is larger than the input {x[2:]} padded by "
-                         f"{pairs}. Pad more, or use a smaller kernel.")
-    return window
+@public(method=False)
+def conv_transpose1d(x: Any, weight: Any, bias: Any = None, stride: Size = 1, padding: Padding = 0,
+                     output_padding: Size = 0, groups: int = 1, dilation: Size = 1) -> Tensor:
+    """Transposed convolution of (N, C, L), or of one (C, L), with (C, O // groups, l): see conv_transpose2d.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.conv_transpose1d(lnb.ones((1, 3)), lnb.ones((1, 1, 2)), stride=2)
+    tensor([[1., 1., 1., 1., 1., 1.]])
+    """
+    return convolve_transposed("conv_transpose1d", 1, x, weight, bias, stride, padding, output_padding, groups,
+                               dilation)
 
 
-def per_axis(op: str, what: str, value: Size, ndim: int) -> tuple[int, ...]:
-    """One positive number for each spatial axis."""
-    found = tuple([shapes.as_integer(op, what, v) for v in (value if isinstance(value, (tuple, list)) else (value,))])
-    found = found * ndim if len(found) == 1 else found
-    if len(found) != ndim or min(found) < 1:
-        raise ShapeError(f"{op}: {what} {value!r} for {ndim} spatial axes. Use positive integers, one or {ndim}.")
-    return found
+@public(method=False)
+def conv_transpose2d(x: Any, weight: Any, bias: Any = None, stride: Size = 1, padding: Padding = 0,
+                     output_padding: Size = 0, groups: int = 1, dilation: Size = 1) -> Tensor:
+    """Transposed convolution of (N, C, H, W), or of one (C, H, W), with (C, O // groups, h, w).
+
+    The result has (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 cells along an axis;
+    output_padding, below stride or dilation, chooses among the sizes that a convolution would bring to the input's.
+    `padding` may be pairs (low, high).
+
+    >>> import lucid_nb as lnb
+    >>> x, weight = lnb.ones((1, 2, 4, 4)), lnb.ones((2, 3, 3, 3))
+    >>> lnb.conv_transpose2d(x, weight, stride=2, padding=1, output_padding=1).shape
+    (1, 3, 8, 8)
+    """
+    return convolve_transposed("conv_transpose2d", 2, x, weight, bias, stride, padding, output_padding, groups,
+                               dilation)
 
 
-def padding_pairs(op: str, padding: Padding, sizes: shapes.Shape, kernel: shapes.Shape, stride: tuple[int, ...],
-                  dilation: tuple[int, ...]) -> list[tuple[int, int]]:
-    """(low, high) for each spatial axis."""
-    ndim = len(sizes)
-    if padding == "valid":
-        return [(0, 0)] * ndim
-    if padding == "same":
-        totals = [max((-(-size // step) - 1) * step + spread * (taps - 1) + 1 - size, 0)
-                  for size, taps, step, spread in zip(sizes, kernel, stride, dilation)]
-        return [(total // 2, total - total // 2) for total in totals]
-    if isinstance(padding, str):
-        raise ShapeError(f"{op}: padding {padding!r} is unknown. Use numbers, 'same' or 'valid'.")
-    parts = list(padding) if isinstance(padding, (tuple, list)) else [padding]
-    parts = parts * ndim if len(parts) == 1 else parts
-    pairs = [tuple([shapes.as_integer(op, "padding", size) for size in (p if isinstance(p, (tuple, list)) else (p, p))])
-             for p in parts]
-    if len(pairs) != ndim or any(len(pair) != 2 or min(pair) < 0 for pair in pairs):
-        raise ShapeError(f"{op}: padding {padding!r} for {ndim} spatial axes. Use an int, {ndim} ints, or {ndim} "
-                         "pairs, none negative.")
-    return pairs  # type: ignore[return-value]
+@public(method=False)
+def conv_transpose3d(x: Any, weight: Any, bias: Any = None, stride: Size = 1, padding: Padding = 0,
+                     output_padding: Size = 0, groups: int = 1, dilation: Size = 1) -> Tensor:
+    """Transposed convolution of (N, C, D, H, W), or of one (C, D, H, W), with (C, O // groups, d, h, w): see
+    conv_transpose2d.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.conv_transpose3d(lnb.ones((1, 2, 2, 2, 2)), lnb.ones((2, 1, 2, 2, 2)), stride=2).shape
+    (1, 1, 4, 4, 4)
+    """
+    return convolve_transposed("conv_transpose3d", 3, x, weight, bias, stride, padding, output_padding, groups,
+                               dilation)

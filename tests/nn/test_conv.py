@@ -1,4 +1,4 @@
-"""Conv2d. Oracle: scipy.signal.correlate on each pair of channels, and torch where it is installed."""
+"""Convolutions as layers. Oracle: scipy.signal.correlate on each pair of channels, and torch where it is installed."""
 
 import numpy as np
 import pytest
@@ -84,3 +84,85 @@ def test_conv2d_refuses_float64_data():
 def test_conv2d_shows_its_geometry():
     assert repr(nn.Conv2d(1, 4, 3, padding=1, bias=False)) == (
         "Conv2d(1, 4, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1), bias=False)")
+
+
+# ------------------------------------------------------------------------------- one to three axes, transposed
+CONVOLUTIONS = [dict(), dict(stride=2, padding=1, groups=2), dict(padding="same", dilation=2),
+                *[dict(padding=1, padding_mode=mode) for mode in ("reflect", "replicate", "circular")],
+                dict(padding="same", padding_mode="reflect", bias=False)]
+TRANSPOSED = [dict(), dict(stride=2, padding=1, output_padding=1, groups=2), dict(dilation=2, bias=False)]
+
+
+def check_layer(name, options, ndim):
+    """Values, gradients and keys are torch's."""
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
+    theirs = getattr(torch.nn, f"{name}{ndim}d")(4, 6, 3, **options).double()
+    ours = getattr(nn, f"{name}{ndim}d")(4, 6, 3, **options, dtype="float64")
+    ours.load_state_dict({key: value.numpy() for key, value in theirs.state_dict().items()})
+    assert repr(ours) == repr(theirs)
+    x = np.random.default_rng(0).normal(size=(2, 4, 7, 6, 5)[:ndim + 2])
+    a, b = lnb.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+    found, wanted = ours(a), theirs(b)
+    assert np.allclose(found.detach().numpy(), wanted.detach().numpy(), rtol=1e-10)
+    (found ** 2).sum().backward()
+    (wanted ** 2).sum().backward()
+    for mine, other in zip((a, *ours.parameters()), (b, *theirs.parameters()), strict=True):
+        assert np.allclose(mine.grad.numpy(), other.grad.numpy(), rtol=1e-9)
+    return ours, theirs
+
+
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+@pytest.mark.parametrize("options", CONVOLUTIONS, ids=str)
+def test_convolutions_equal_torch_with_gradients(options, ndim):
+    check_layer("Conv", options, ndim)
+
+
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+@pytest.mark.parametrize("options", TRANSPOSED, ids=str)
+def test_transposed_convolutions_equal_torch_with_gradients(options, ndim):
+    check_layer("ConvTranspose", options, ndim)
+
+
+def test_output_size_chooses_the_output_padding():
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
+    ours, theirs = check_layer("ConvTranspose", dict(stride=3, padding=1), 2)
+    x = np.random.default_rng(0).normal(size=(2, 4, 5, 6))
+    for size in ((13, 16), (15, 18), (2, 6, 14, 17)):
+        wanted = theirs(torch.tensor(x), output_size=size).detach().numpy()
+        assert np.allclose(ours(x, output_size=size).detach().numpy(), wanted, rtol=1e-10)
+    with pytest.raises(lnb.ShapeError, match=r"output_size \(12, 16\) cannot come of .* use \(13, 16\) to \(15, 18\)"):
+        ours(x, output_size=(12, 16))
+
+
+@pytest.mark.parametrize("mode, numpys", [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")])
+def test_padding_modes_are_numpys(mode, numpys):
+    layer = nn.Conv1d(1, 1, 4, padding=[(1, 2)], padding_mode=mode, bias=False)
+    x = np.arange(6, dtype=np.float32)
+    wanted = correlate(np.pad(x, (1, 2), numpys), layer.weight.detach().numpy()[0, 0], "valid")
+    assert np.allclose(layer(x[None]).detach().numpy()[0], wanted, rtol=1e-5)
+
+
+def test_transposed_convolution_starts_within_its_bound():
+    layer = nn.ConvTranspose2d(16, 32, 5)
+    bound = 1 / np.sqrt(32 * 25)
+    assert layer.weight.shape == (16, 32, 5, 5) and layer.bias.shape == (32,)
+    assert all(np.abs(param.detach().numpy()).max() <= bound * (1 + 1e-6) for param in layer.parameters())
+
+
+def test_words_that_mean_nothing_are_refused_when_a_layer_is_made():
+    with pytest.raises(lnb.ShapeError, match="Conv1d: padding_mode 'mirror' is unknown"):
+        nn.Conv1d(1, 1, 3, padding_mode="mirror")
+    for options in (dict(padding_mode="reflect"), dict(padding="same")):
+        with pytest.raises(lnb.ConfigError, match="ConvTranspose1d: "):
+            nn.ConvTranspose1d(1, 1, 3, **options)
+
+
+def test_fold_and_unfold_equal_torch():
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
+    x = np.random.default_rng(0).normal(size=(2, 3, 7, 6))
+    for options in (dict(kernel_size=3), dict(kernel_size=(2, 3), dilation=2, padding=1, stride=(1, 2))):
+        columns = nn.Unfold(**options)(x)
+        assert np.array_equal(columns.numpy(), torch.nn.Unfold(**options)(torch.tensor(x)).numpy())
+        folded = torch.nn.Fold((7, 6), **options)(torch.tensor(columns.numpy())).numpy()
+        assert np.allclose(nn.Fold((7, 6), **options)(columns).numpy(), folded, rtol=1e-12)
+        assert repr(nn.Unfold(**options)) == repr(torch.nn.Unfold(**options))
