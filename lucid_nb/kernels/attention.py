@@ -5,17 +5,20 @@ results: the keys (backward also the values) once more, in panels of columns, an
 """
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from ..shapes import Shape
 from . import memory, threads
 from .block_product import packing, product, width
+from .compiler import vector_width
 from .emission import lanes
 from .steps import GRAIN, INDEX, SINGLE, grain, narrow, range_kernel
 from .store import RangeKernel
 
 QUERIES = 64                                       # of a block, as in loops/attention.py
+Lying = tuple[Shape, Shape]                        # the shape of an array, and its strides
 COST = 1 / 8                                       # of a product and sum, in elements that are only read
 
 
@@ -38,12 +41,13 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | No
         return out, sums
     q, k, v = map(_in_rows, (q, k, v))
     bias = _mask_rows(mask, k.shape[2])
-    keys = _packed(k)
-    sizes = _sizes(q, k, v, bias, causal, (out,))
+    tools = _tools(dtype, vector_width())
+    keys = _packed(k, tools)
+    sizes = _sizes_of(causal, tools, q, k, v, bias, out)
     units, each = batch * heads * -(-length // QUERIES), QUERIES * k.shape[2] * (depth + shape[3])
     kernel = _kernel("attend", dtype, 6)
     threads.launch(kernel, units, _grain(each), q, keys, v, q if bias is None else bias, out, sums, sizes,
-                   product(dtype.name), float(scale))
+                   tools.product, scale)
     return out, sums
 
 
@@ -63,13 +67,13 @@ def attention_grad(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray
     if 0 in (batch, heads, length, reach):
         dq[...], dk[...], dv[...] = 0, 0, 0
     else:
-        deltas = memory.empty((batch, heads, length), q.dtype)
-        sizes = _sizes(q, k, v, bias, causal, (out, g, dq, dk, dv, dmask))
-        each = heads // groups * length * reach * (3 * depth + 2 * features)
-        units, least = batch * groups, _grain(each)
-        threads.launch(_kernel("attend_grad", q.dtype, 13), units, units if of_mask else least, q, k, _packed(k),
-                       _packed(v), q if bias is None else bias, out, sums, g, dq, dk, dv, q if dmask is None else dmask,
-                       deltas, sizes, product(q.dtype.name), float(scale))
+        tools, deltas = _tools(q.dtype, vector_width()), memory.empty((batch, heads, length), q.dtype)
+        sizes = _sizes_of(causal, tools, q, k, v, bias, out, g, dq, dk, dv, dmask)
+        units, each = batch * groups, heads // groups * length * reach * (3 * depth + 2 * features)
+        masks = (q if raw is None else raw for raw in (bias, dmask))
+        threads.launch(_kernel("attend_grad", q.dtype, 13), units, units if of_mask else _grain(each), q, k,
+                       _packed(k, tools), _packed(v, tools), next(masks), out, sums, g, dq, dk, dv, next(masks), deltas,
+                       sizes, tools.product, scale)
     if dmask is not None and mask is not None and dmask.shape != mask.shape:
         dmask = dmask.sum(3, keepdims=True)
     return dq, dk, dv, dmask
@@ -112,32 +116,52 @@ def _like(raw: np.ndarray, shape: Shape) -> np.ndarray:
     return memory.empty(shape, raw.dtype)
 
 
-def _packed(x: np.ndarray) -> np.ndarray:
+class Tools(NamedTuple):
+    """The emitted kernels for a dtype and a vector width, and what they say of panels."""
+
+    product: int                                   # an address
+    packing: int                                   # an address
+    columns: int                                   # of a panel
+    lanes: int                                     # its rows are a multiple of this
+
+
+@lru_cache(16)
+def _tools(dtype: np.dtype, bits: int) -> Tools:
+    name = dtype.name
+    return Tools(product(name), packing(name), width(name), lanes(name))
+
+
+def _packed(x: np.ndarray, tools: Tools) -> np.ndarray:
     """The rows of each head as columns of panels."""
     batch, heads, rows, size = x.shape
-    name, columns = x.dtype.name, width(x.dtype.name)
-    panels, deep = -(-rows // columns), _deep(size, name)
-    packed = memory.empty((batch * heads * panels, deep, columns), x.dtype)
+    panels, deep = -(-rows // tools.columns), _deep(size, tools.lanes)
+    packed = memory.empty((batch * heads * panels, deep, tools.columns), x.dtype)
     steps = [step // x.itemsize for step in x.strides[:3]]
-    threads.launch(packing(name), len(packed), grain(deep * columns), x, packed, rows, size, panels, heads,
+    threads.launch(tools.packing, len(packed), grain(deep * tools.columns), x, packed, rows, size, panels, heads,
                    *steps)
     return packed
 
 
-def _deep(size: int, name: str) -> int:
+def _deep(size: int, lanes: int) -> int:
     """The rows of a packed panel."""
-    return -(-size // lanes(name)) * lanes(name)
+    return -(-size // lanes) * lanes
 
 
-def _sizes(q: np.ndarray, k: np.ndarray, v: np.ndarray, bias: np.ndarray | None, causal: bool,
-           results: tuple[np.ndarray | None, ...]) -> np.ndarray:
-    """What loops/attention.py wants to know, in its order."""
-    name, columns = q.dtype.name, width(q.dtype.name)
-    depth, features = q.shape[3], v.shape[3]
-    is_masked = 0 if bias is None else 2 if len(results) > 1 and results[-1] is not None else 1
-    found = [q.shape[1], k.shape[1], q.shape[2], k.shape[2], depth, features, is_masked, int(causal), columns,
-             _deep(depth, name) * columns, _deep(features, name) * columns]
-    for raw in (q, k, v, bias, *results):
-        found += [0, 0, 0] if raw is None else [0 if size == 1 else step // raw.itemsize
-                                                for size, step in zip(raw.shape[:3], raw.strides)]
+def _sizes_of(causal: bool, tools: Tools, q: np.ndarray, *raws: np.ndarray | None) -> np.ndarray:
+    """`_sizes`, made once for arrays that lie alike."""
+    return _sizes(causal, tools, q.itemsize, (q.shape, q.strides), *[
+        None if raw is None else (raw.shape, raw.strides) for raw in raws])
+
+
+@lru_cache(1024)
+def _sizes(causal: bool, tools: Tools, item: int, q: Lying, k: Lying, v: Lying, mask: Lying | None,
+           *results: Lying | None) -> np.ndarray:
+    """What loops/attention.py wants to know, in its order, of arrays that lie so."""
+    (_, heads, length, depth), (_, groups, reach, _), features = q[0], k[0], v[0][3]
+    is_masked = 0 if mask is None else 2 if len(results) > 1 and results[-1] is not None else 1
+    panels = [_deep(size, tools.lanes) * tools.columns for size in (depth, features)]
+    found = [heads, groups, length, reach, depth, features, is_masked, int(causal), tools.columns, *panels]
+    for lying in (q, k, v, mask, *results):
+        found += [0, 0, 0] if lying is None else [0 if size == 1 else step // item
+                                                  for size, step in zip(lying[0][:3], lying[1])]
     return np.array(found, INDEX)

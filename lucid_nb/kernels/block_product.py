@@ -5,16 +5,16 @@ ROWS rows by two vectors, each number of the left operand spread over a vector (
 high-performance matrix multiplication, 2008). The right operand comes in panels of `width` columns, packed or in place.
 """
 
-from functools import cache
+from functools import cache, partial
 
 from llvmlite import ir
 
 from . import compiler
 from .emission import Emitter, kernel, lanes
+from .microkernel import Tile, multiply
 
 VECTORS = 2                        # of a panel's row
 ROWS = (8, 4, 2, 1)                # of a tile; the last rows of a block are taken by smaller tiles
-UNROLLED = 2
 
 
 def width(dtype: str) -> int:
@@ -25,7 +25,7 @@ def width(dtype: str) -> int:
 def product(dtype: str) -> int:
     """The address of product(rows, cols, depth, a, a_row, a_step, b, b_row, b_panel, c, c_row, add).
 
-    c = a b, or c += a b where `add` is not 0. Steps in elements: a_row and a_step from row to row and from column to
+    c = a b, or c += a b where `add` is 1. Steps in elements: a_row and a_step from row to row and from column to
     column of a; b_row from row to row of a panel of b, b_panel from panel to panel; c_row from row to row of c.
     """
     return _kernel("block product", dtype, "iiipiipiipii", compiler.vector_width())
@@ -50,44 +50,24 @@ def _emit_product(e: Emitter, rows: ir.Value, cols: ir.Value, depth: ir.Value, a
                   add: ir.Value) -> None:
     def panel(first, carried):
         (here,) = carried
-        masks = [e.first(e.sub(e.sub(cols, first), number * e.lanes)) for number in range(VECTORS)]
+        left = e.sub(cols, first)
 
-        def tile(count):
-            def at_row(row, carried):
-                _emit_tile(e, count, depth, e.at(a, e.mul(row, a_row)), a_row, a_step, here, b_row,
-                           e.at(e.at(c, e.mul(row, c_row)), first), c_row, masks, add)
-                return carried
-            return at_row
-        done = e.index(0)
-        for count in ROWS:
-            left = e.sub(rows, done)
-            stop = e.add(done, e.sub(left, e.remainder(left, count)))
-            e.loop(done, stop, tile(count), step=count)
-            done = stop
+        def tiles(vectors):
+            done = e.index(0)
+            for count in ROWS:
+                def tile(row, carried, count=count):
+                    left_rows, result_rows = e.at(a, e.mul(row, a_row)), e.at(e.at(c, e.mul(row, c_row)), first)
+                    multiply(Tile(e.dtype, count, vectors), e, depth, left_rows, a_row, a_step, here, b_row,
+                             result_rows, c_row, left, add, c)
+                    return carried
+                rest = e.sub(rows, done)
+                stop = e.add(done, e.sub(rest, e.remainder(rest, count)))
+                e.loop(done, stop, tile, step=count)
+                done = stop
+            return []
+        e.either(e.compare(left, ">", e.lanes), partial(tiles, 2), partial(tiles, 1))
         return [e.at(here, b_panel)]
     e.loop(0, cols, panel, [b], VECTORS * e.lanes)
-
-
-def _emit_tile(e: Emitter, count: int, depth: ir.Value, a: ir.Value, a_row: ir.Value, a_step: ir.Value, b: ir.Value,
-               b_row: ir.Value, c: ir.Value, c_row: ir.Value, masks: list[ir.Value], add: ir.Value) -> None:
-    offsets = [e.mul(a_row, number) for number in range(count)]
-
-    def step(k, carried):
-        left, right, *totals = carried
-        vectors = [e.load_vector(e.at(right, number * e.lanes), mask) for number, mask in enumerate(masks)]
-        for number, offset in enumerate(offsets):
-            value = e.splat(e.load(e.at(left, offset)))
-            for place, vector in enumerate(vectors, number * VECTORS):
-                totals[place] = e.multiply_add(value, vector, totals[place])
-        return [e.at(left, a_step), e.at(right, b_row), *totals]
-    totals = e.unrolled(depth, step, [a, b, *[e.zero()] * (count * VECTORS)], UNROLLED)[2:]
-    places = [(e.at(e.at(c, e.mul(c_row, number)), vector * e.lanes), masks[vector])
-              for number in range(count) for vector in range(VECTORS)]
-    totals = e.either(e.compare(add, "!=", 0),
-                      lambda: [e.add(e.load_vector(*place), total) for place, total in zip(places, totals)],
-                      lambda: totals)
-    for total, place in zip(totals, places):
-        e.store_vector(total, *place)
 
 
 def _emit_packing(e: Emitter, table: ir.Value, start: ir.Value, stop: ir.Value) -> None:

@@ -27,7 +27,13 @@ def host():
 
 def target_features():
     """The CPU features that kernels are compiled for: the host's, without what config.vector_width excludes."""
-    beyond = POOR.get(str(config.vector_width), ())
+    return _features_within(str(config.vector_width), host()[:2])
+
+
+@cache
+def _features_within(width, cpu):
+    """The CPU features for vectors of this width; asked by every call of an emitted kernel."""
+    beyond = POOR.get(width, ())
     return {name: has and not name.startswith(beyond) if beyond else has for name, has in host()[2].items()}
 
 

@@ -127,7 +127,7 @@ def attention(query: Any, key: Any, value: Any, mask: Any = None, factors: Tenso
     `factors` multiply the weights; they have the shape (batch, heads, queries, keys), all leading axes but the last
     being the batch.
     """
-    q, k, v = promoted(OP, [as_tensor(OP, x) for x in (query, key, value)])
+    q, k, v = promoted(OP, (query, key, value))
     dtype = dtypes.real_float(OP, q.dtype)
     q, k, v = (astype(x, dtype, copy=False) for x in (q, k, v))
     lead, groups = leading_axes(q.shape, k.shape, v.shape, grouped)
@@ -136,15 +136,22 @@ def attention(query: Any, key: Any, value: Any, mask: Any = None, factors: Tenso
     bias = _bias(mask, (*lead, rows, cols), q, causal)
     flat = (shapes.product(lead[:-1]), lead[-1] if lead else 1)
     others = (*lead[:-1], groups) if grouped else lead
-    q = reshape(_broadcast(q, lead), *flat, *q.shape[-2:])
-    k, v = (reshape(_broadcast(x, others), flat[0], groups if grouped else flat[1], *x.shape[-2:]) for x in (k, v))
+    q = _flat(_broadcast(q, lead), *flat)
+    k, v = (_flat(_broadcast(x, others), flat[0], groups if grouped else flat[1]) for x in (k, v))
     if factors is not None or not backend.of(q.raw).has("attention"):
         found = _composed(q, k, v, bias, factors, causal, scale)
     else:
         params = {"causal": causal, "scale": scale}
         found, _ = apply(_attention, (q, k, v), params) if bias is None else apply(
             _biased_attention, (q, k, v, bias), params)
-    return reshape(found, *lead, rows, v.shape[-1])
+    shape = (*lead, rows, v.shape[-1])
+    return found if found.shape == shape else reshape(found, shape)
+
+
+def _flat(x: Tensor, batch: int, heads: int) -> Tensor:
+    """With four axes."""
+    shape = (batch, heads, *x.shape[-2:])
+    return x if x.shape == shape else reshape(x, shape)
 
 
 def _scale(scale: float | None, size: int) -> float:

@@ -41,13 +41,12 @@ def multiply(product, rows, cols, depth, a, a_row, a_step, b, b_row, b_panel, c,
 
 @block
 def scaled_max(line, count, scale):
-    """line *= scale; its largest element, at least -inf."""
+    """The largest element of line * scale, at least -inf."""
     mark_kernel()
     out_of_line()
     best = convert(line, -np.inf)
     for j in range(count):
-        line[j] *= scale
-        best = larger_but_zeros(best, line[j])
+        best = larger_but_zeros(best, line[j] * scale)
     return best
 
 
@@ -64,13 +63,13 @@ def masked_max(line, mask, count, scale):
 
 
 @block
-def powers(line, count, top):
-    """line = exp(line - top); the sum."""
+def powers(line, count, scale, top):
+    """line = exp(line * scale - top); the sum."""
     mark_kernel()
     out_of_line()
     total = convert(line, 0)
     for j in range(count):
-        value = exponential(line[j] - top)
+        value = exponential(line[j] * scale - top)
         line[j] = value
         total = plus(total, value)
     return total
@@ -98,15 +97,17 @@ def weigh(scores, mask, mask_step, first_query, rows, first, count, sizes, scale
         seen = seen_by(first_query + i, first, count, causal)
         if is_masked:
             best = masked_max(line, shift(mask, (first_query + i) * mask_step + first), seen, scale)
+            factor = convert(line, 1)
         else:
             best = scaled_max(line, seen, scale)
+            factor = scale
         best = larger_but_zeros(best, tops[i])
         top = reference(best, line)
         if first > 0 and best != tops[i]:
-            factor = exponential(tops[i] - top)
-            totals[i] *= factor
-            scale_row(target, features, factor)
-        totals[i] += powers(line, seen, top)
+            shrinking = exponential(tops[i] - top)
+            totals[i] *= shrinking
+            scale_row(target, features, shrinking)
+        totals[i] += powers(line, seen, factor, top)
         tops[i] = best
         clear(shift(line, seen), count - seen)
 
@@ -137,8 +138,9 @@ def attend(start, stop, q, keys, v, mask, out, sums, sizes, product, scale):
         target = shift(head_of(out, sizes, 4, batch, head), query * row_step(sizes, 4))
         for i in range(rows):
             tops[i], totals[i] = convert(q, -np.inf), convert(q, 0)
-        for first in range(0, min(reach, query + rows) if sizes[7] else reach, KEYS):
-            count = min(KEYS, reach - first)
+        limit = min(reach, query + rows) if sizes[7] else reach
+        for first in range(0, limit, KEYS):
+            count = min(KEYS, limit - first)
             multiply(product, rows, count, depth, line, row_step(sizes, 0), 1, shift(packed, first // width * panel),
                      width, panel, scores, KEYS, False)
             weigh(scores, bias, row_step(sizes, 3), query, rows, first, count, sizes, ratio, tops, totals, target,
@@ -223,25 +225,24 @@ def dot_rows(x, x_step, y, y_step, rows, cols, out):
 
 
 @scalar
-def pass_queries(first, count, is_later, q, g, dq, k, keys, values, dk, dv, mask, dmask, sums, deltas, sizes, product,
+def pass_queries(first, all_keys, q, g, dq, k, keys, values, dk, dv, mask, dmask, sums, deltas, sizes, product,
                  scale, scores, slope):
-    """What the queries of a head and `count` keys from `first` on are to each other: dq, dk and dv grow."""
+    """What the queries of a head and `all_keys` keys from `first` on are to each other: dq, dk and dv grow."""
     length, depth, features, width = sizes[2], sizes[4], sizes[5], sizes[8]
     q_step, k_step, g_step, dq_step = row_step(sizes, 0), row_step(sizes, 1), row_step(sizes, 5), row_step(sizes, 6)
     for query in range(first if sizes[7] else 0, length, QUERIES):
         rows = min(QUERIES, length - query)
+        count = min(all_keys, query + rows - first) if sizes[7] else all_keys
         line, above = shift(q, query * q_step), shift(g, query * g_step)
         multiply(product, rows, count, depth, line, q_step, 1, keys, width, sizes[9], scores, KEYS, False)
         multiply(product, rows, count, features, above, g_step, 1, values, width, sizes[10], slope, KEYS, False)
         weigh_again(scores, slope, mask, dmask, row_step(sizes, 3), query, rows, first, count, sizes, scale, sums,
                     deltas)
         multiply(product, count, features, rows, scores, 1, KEYS, above, g_step, width, dv, row_step(sizes, 8),
-                 is_later)
-        multiply(product, count, depth, rows, slope, 1, KEYS, line, q_step, width, dk, row_step(sizes, 7), is_later)
+                 True)
+        multiply(product, count, depth, rows, slope, 1, KEYS, line, q_step, width, dk, row_step(sizes, 7), True)
         multiply(product, rows, depth, count, slope, KEYS, 1, k, k_step, width, shift(dq, query * dq_step), dq_step,
                  first > 0)
-        is_later = True
-    return is_later
 
 
 def attend_grad(start, stop, q, k, keys, values, mask, out, sums, g, dq, dk, dv, dmask, deltas, sizes, product, scale):
@@ -257,19 +258,18 @@ def attend_grad(start, stop, q, k, keys, values, mask, out, sums, g, dq, dk, dv,
             dot_rows(head_of(g, sizes, 5, batch, head), row_step(sizes, 5), head_of(out, sizes, 4, batch, head),
                      row_step(sizes, 4), length, features, shift(deltas, (batch * heads + head) * length))
         for first in range(0, reach, KEYS):
-            count, is_later = min(KEYS, reach - first), False
+            count = min(KEYS, reach - first)
             dk_here = shift(head_of(dk, sizes, 7, batch, group), first * row_step(sizes, 7))
             dv_here = shift(head_of(dv, sizes, 8, batch, group), first * row_step(sizes, 8))
             panel = unit * panels + first // width
+            clear_rows(dk_here, row_step(sizes, 7), count, depth)
+            clear_rows(dv_here, row_step(sizes, 8), count, features)
             for head in range(group * members, (group + 1) * members):
                 line = (batch * heads + head) * length
-                is_later = pass_queries(
-                    first, count, is_later, head_of(q, sizes, 0, batch, head), head_of(g, sizes, 5, batch, head),
+                pass_queries(
+                    first, count, head_of(q, sizes, 0, batch, head), head_of(g, sizes, 5, batch, head),
                     head_of(dq, sizes, 6, batch, head),
                     shift(head_of(k, sizes, 1, batch, group), first * row_step(sizes, 1)),
                     shift(keys, panel * sizes[9]), shift(values, panel * sizes[10]), dk_here, dv_here,
                     head_of(mask, sizes, 3, batch, head), head_of(dmask, sizes, 9, batch, head),
                     shift(sums, line), shift(deltas, line), sizes, product, ratio, scores, slope)
-            if not is_later:
-                clear_rows(dk_here, row_step(sizes, 7), count, depth)
-                clear_rows(dv_here, row_step(sizes, 8), count, features)
