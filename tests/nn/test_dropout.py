@@ -165,7 +165,8 @@ def test_probabilities_out_of_range_are_refused(make):
 
 @pytest.mark.parametrize("make", [lambda: F.dropout1d(np.ones(3)), lambda: F.dropout2d(np.ones((2, 3))),
                                   lambda: F.dropout3d(X), lambda: F.drop_block(X, 2), lambda: F.drop_block(
-                                      np.ones((1, 1, 2, 2)), 3), lambda: F.feature_alpha_dropout(np.ones(3), 0.5, True)])
+                                      np.ones((1, 1, 2, 2)), 3),
+                                  lambda: F.feature_alpha_dropout(np.ones(3), 0.5, True)])
 def test_inputs_of_other_shapes_are_refused(make):
     with pytest.raises(lnb.ShapeError):
         make()
