@@ -252,6 +252,10 @@ def by_mpmath(function, *inputs):
     """A function of numbers, rounded once to long double; what mpmath refuses, as SciPy's limits."""
     inputs = np.broadcast_arrays(*inputs)
     with mpmath.workdps(DIGITS):
+        if any(np.iscomplexobj(x) for x in inputs):
+            rows = zip(*[x.ravel().tolist() for x in inputs])
+            found = [complex(function(*map(mpmath.mpc, values))) for values in rows]
+            return np.array(found).reshape(inputs[0].shape)
         found = [one_by_mpmath(function, values) for values in zip(*[x.ravel() for x in inputs])]
     return np.array(found, np.longdouble).reshape(inputs[0].shape)
 
