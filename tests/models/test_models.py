@@ -1,6 +1,7 @@
 """LeNet and ResNet. Oracle: the networks' numbers of parameters; torch's layers with the same weights."""
 
-import importlib
+import importlib.util
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,8 +9,18 @@ import pytest
 import lucid_nb as lnb
 
 RNG = np.random.default_rng(0)
+PEERS = Path(__file__).parents[2] / "bench" / "peers.py"
 REASON = "torch is in the extras dev and bench"
 SMALL = dict(num_classes=7, stem_type="small", channels=(64, 24, 32, 40))
+
+
+def peers():
+    """The same networks of torch's layers, which the benchmarks use too."""
+    pytest.importorskip("torch", reason=REASON)
+    spec = importlib.util.spec_from_file_location("peers", PEERS)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def twins(ours, theirs):
@@ -40,17 +51,13 @@ def compare_training(ours, theirs, images):
 
 
 def test_lenet_5_equals_torch():
-    pytest.importorskip("torch", reason=REASON)
-    networks = importlib.import_module("tests.models.networks")
-    compare_training(lnb.models.lenet_5(), networks.lenet_5(), (3, 1, 32, 32))
+    compare_training(lnb.models.lenet_5(), peers().lenet_5(), (3, 1, 32, 32))
 
 
 @pytest.mark.parametrize(("options", "is_small", "images"), [
     (SMALL, True, (2, 3, 16, 16)), (SMALL | {"stem_type": None}, False, (2, 3, 64, 64))])
 def test_resnet_18_equals_torch(options, is_small, images):
-    pytest.importorskip("torch", reason=REASON)
-    networks = importlib.import_module("tests.models.networks")
-    compare_training(lnb.models.resnet_18(**options), networks.ResNet18(7, is_small, SMALL["channels"]), images)
+    compare_training(lnb.models.resnet_18(**options), peers().ResNet18(7, is_small, SMALL["channels"]), images)
 
 
 @pytest.mark.parametrize(("name", "options", "count"), [
