@@ -20,6 +20,7 @@ import pytest
 import lucid_nb as lnb
 from lucid_nb import backend, errors, op, program
 
+F = lnb.nn.functional
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path(lnb.__file__).parent
 DEVICES = ["cpu", pytest.param("mlx", marks=pytest.mark.skipif(
@@ -390,6 +391,88 @@ def test_report_b34_forwards_without_backward_keep_nothing():
         assert kept.node is None
     finally:
         gc.enable()
+
+
+# --------------------------------------------------------------------------------------------- C. what networks use
+@serial
+def test_report_a10_products_of_a_batch_in_threads_do_not_nest_other_pools():
+    a, b = (np.random.default_rng(seed).standard_normal((64, 256, 256), np.float32) for seed in (1, 2))
+    results, before = [], lnb.get_num_threads()
+    try:
+        for count in (1, 2):
+            lnb.set_num_threads(count)
+            results.append(lnb.matmul(lnb.tensor(a), lnb.tensor(b)).numpy())
+    finally:
+        lnb.set_num_threads(before)
+    np.testing.assert_array_equal(*results)
+    np.testing.assert_allclose(results[0], np.matmul(a, b, dtype=np.float64), atol=2e-4)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_report_c38_same_padding_with_a_stride_gives_the_ceiling_and_pads_on_the_right(device):
+    x = lnb.arange(1.0, 6.0, dtype="float32").reshape(1, 1, 5).to(device)
+    w = lnb.ones((1, 1, 4), dtype="float32", device=device)
+    result = F.conv1d(x, w, stride=2, padding="same").numpy()
+    padded = np.pad(np.arange(1.0, 6.0), (1, 2))
+    np.testing.assert_array_equal(result[0, 0], [padded[i:i + 4].sum() for i in (0, 2, 4)])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_report_c39_uneven_padding(device):
+    x = np.arange(25, dtype="float32").reshape(1, 1, 5, 5)
+    w = lnb.ones((1, 1, 3, 3), dtype="float32", device=device)
+    result = F.conv2d(lnb.tensor(x, device=device), w, padding=((0, 1), (2, 0)))
+    padded = np.pad(x[0, 0], ((0, 1), (2, 0)))
+    expected = np.lib.stride_tricks.sliding_window_view(padded, (3, 3)).sum((2, 3))
+    assert result.shape == (1, 1, 4, 5)
+    np.testing.assert_array_equal(result.numpy()[0, 0], expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("stride, dilation, padding", [(1, 1, 0), (2, 1, 0), (2, 2, 1), (3, 1, 2)])
+def test_report_c41_gradients_of_grouped_strided_convolutions(groups, stride, dilation, padding, device):
+    draw = np.random.default_rng(groups)
+    x, w = draw.standard_normal((1, 4, 9)), draw.standard_normal((4, 4 // groups, 3))
+    options = dict(stride=stride, dilation=dilation, padding=padding, groups=groups)
+    a, b = (lnb.tensor(v.astype("float32"), device=device, requires_grad=True) for v in (x, w))
+    F.conv1d(a, b, **options).square().sum().backward()
+
+    def loss(x, w):
+        return float(F.conv1d(lnb.tensor(x), lnb.tensor(w), **options).square().sum().item())
+    for gradient, place, values in ((a.grad, 0, x), (b.grad, 1, w)):
+        expected = np.empty_like(values)
+        for index in np.ndindex(values.shape):
+            step = np.zeros_like(values)
+            step[index] = 1e-6
+            both = [loss(*[v + sign * step if number == place else v for number, v in enumerate((x, w))])
+                    for sign in (1, -1)]
+            expected[index] = (both[0] - both[1]) / 2e-6
+        np.testing.assert_allclose(gradient.numpy(), expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_report_c42_the_overhang_of_ceil_mode_is_never_counted(device):
+    found = F.avg_pool1d(lnb.ones((1, 1, 4), dtype="float32", device=device), 3, stride=2, padding=1, ceil_mode=True)
+    np.testing.assert_allclose(found.numpy()[0, 0], [2 / 3, 1, 1 / 2], rtol=1e-6)
+
+
+@serial
+def test_report_c43_a_large_kernel_needs_no_unfolded_copy(tmp_path):
+    program = """
+import resource, numpy as np, lucid_nb as lnb
+x = lnb.tensor(np.ones((1, 1, 1024, 1024), "float32"))
+w = lnb.tensor(np.ones((1, 1, 65, 65), "float32"))
+F = lnb.nn.functional
+F.conv2d(x[:, :, :80, :80], w)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+result = F.conv2d(x, w, padding=32)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024, result[0, 0, 500, 500].item())
+"""
+    done = run(program, tmp_path)
+    peak, value = map(float, done.split())
+    assert value == 65 * 65
+    assert peak < 100
 
 
 # -------------------------------------------------------------------------------------------- D. getting started
