@@ -12,7 +12,7 @@ from . import copying, elementwise
 from .attention import attention, attention_grad  # noqa: F401
 from .conv import conv, conv_input_grad, conv_weight_grad  # noqa: F401
 from .counting import bin_places, bincount, histogram, span  # noqa: F401
-from .gemm import matmul  # noqa: F401
+from .gemm import linear, matmul  # noqa: F401
 from .index import (  # noqa: F401
     concatenate,
     gather,
@@ -22,6 +22,7 @@ from .index import (  # noqa: F401
     scatter_along,
     scatter_into,
     scatter_reduce,
+    sum_rows,
     take_along,
 )
 from .masks import compress, expand, nonzero  # noqa: F401

@@ -117,6 +117,15 @@ def scatter_add(raw: np.ndarray, index: np.ndarray, values: np.ndarray) -> np.nd
     return scatter_reduce("sum", raw, index, values)
 
 
+def sum_rows(index: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
+    """`scatter_add` to `size` rows of zeros, which are written only once."""
+    if narrow(values.dtype):
+        return sum_rows(index, values.astype(SINGLE), size).astype(values.dtype)
+    target = memory.empty((size, *values.shape[index.ndim:]), values.dtype)
+    target[...] = 0
+    return scatter_into("sum", target, index, values)
+
+
 def scatter_reduce(kind: str, raw: np.ndarray, index: np.ndarray, values: np.ndarray) -> np.ndarray:
     """A copy of raw whose rows at index are joined with values in order: "sum", "prod", "max" or "min"."""
     if narrow(raw.dtype) and kind != "set":

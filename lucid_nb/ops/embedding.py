@@ -19,7 +19,7 @@ SMALLEST = 1e-7                      # what PyTorch adds to a norm before it div
 
 
 def _pull_embedding(ops: Any, info: Info, g: Any, index: Any, factors: Any) -> tuple:
-    return ops.scatter_add(ops.zeros(info.shape(0), g), index, ops.multiply(g, factors)), None, None
+    return ops.sum_rows(index, ops.multiply(g, factors), size=info.shape(0)[0]), None, None
 
 
 _embedding = Primitive("embedding", lambda table, weight, index, factors: table.gather(weight, index, 0),

@@ -39,9 +39,16 @@ def _pull_gather(ops: Any, info: Info, g: Any, index: Any, axis: int) -> tuple:
     shape, ndim = info.shape(0), len(index.shape)
     before, after = tuple(range(axis)), tuple(range(axis + ndim, len(g.shape)))
     front = ops.permute(g, axes=(*range(axis, axis + ndim), *before, *after)) if axis else g
-    zeros = ops.zeros((shape[axis], *shape[:axis], *shape[axis + 1:]), g)
-    total = ops.scatter_add(zeros, index, front)
+    total = ops.sum_rows(index, front, size=shape[axis])
     return ops.permute(total, axes=(*range(1, axis + 1), 0, *range(axis + 1, len(shape)))) if axis else total, None
+
+
+def _sum_rows(table: Table, index: Any, values: Any, size: int) -> Any:
+    """Rows of zeros to which values are added at index, in order."""
+    if table.has("sum_rows"):
+        return table.sum_rows(index, values, size)
+    zeros = table.full((size, *values.shape[len(index.shape):]), 0, table.dtype_of(values))
+    return table.scatter_add(zeros, index, values)
 
 
 def _pull_scatter(ops: Any, info: Info, g: Any, index: Any) -> tuple:
@@ -64,6 +71,8 @@ def _is_last(table: Table, index: Any, size: int) -> Any:
 _gather = Primitive("gather", lambda table, x, index, axis: table.gather(x, index, axis), _pull_gather, keeps=(1,))
 _scatter_add = Primitive("scatter_add", lambda table, x, index, values: table.scatter_add(x, index, values),
                          lambda ops, info, g, index: (g, None, ops.gather(g, index, axis=0)), keeps=(1,))
+_summed = Primitive("sum_rows", _sum_rows, lambda ops, info, g, index, size: (None, ops.gather(g, index, axis=0)),
+                    keeps=(0,))
 _scatter = Primitive("scatter", lambda table, x, index, values: table.scatter(x, index, values), _pull_scatter,
                      keeps=(1,))
 _last = Primitive("is_last", _is_last, None)
