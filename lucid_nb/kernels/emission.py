@@ -51,10 +51,14 @@ def registers() -> int:
     return 32 if wide else 16
 
 
-def kernel(name: str, dtype: str, arguments: str, emit: Emit, aliases: bool = False) -> int:
-    """The address of the C function that `emit(emitter, *arguments)` states; `name` and dtype are its content key."""
+def kernel(name: str, dtype: str, arguments: str, emit: Emit, aliases: bool = False, optimise: bool = True) -> int:
+    """The address of the C function that `emit(emitter, *arguments)` states; `name` and dtype are its content key.
+
+    `optimise`: whether LLVM improves the text, by taking what is constant out of loops and the like, before it makes
+    machine code.
+    """
     def compile_kernel(symbol: str) -> bytes:
-        return store.module_object(text(symbol, dtype, arguments, emit, aliases), symbol, as_written=True)
+        return store.module_object(text(symbol, dtype, arguments, emit, aliases), symbol, optimise, as_written=True)
     return store.load(f"emitted {name} {dtype} {arguments} {aliases}", compile_kernel)
 
 

@@ -53,12 +53,24 @@ def matmul_into(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def linear(a: np.ndarray, b: np.ndarray, bias: np.ndarray, activation: str = "") -> np.ndarray:
-    """a @ b + bias of the columns, then "relu" where that is asked for; float32 or float64, b a matrix."""
-    key = (a.shape, a.strides, b.shape, b.strides, activation, a.dtype, config.num_threads, config.vector_width)
+    """a @ b + bias of the columns, b a matrix, all of one dtype; then "relu" of floats where that is asked for."""
+    key = a.shape, a.strides, b.shape, b.strides, activation, a.dtype, config.num_threads, config.vector_width
     run = _runs.get(key)
     if run is None:
-        run = _keep(key, _real_run(a, b, "cols", activation))
-    return run(a, b, contiguous(bias))
+        run = _keep(key, _linear_run(a, b, activation))
+    return run(a, b, bias)
+
+
+def _linear_run(a: np.ndarray, b: np.ndarray, activation: str) -> Run:
+    """How an affine map of operands like these is done."""
+    dtype = a.dtype
+    if dtype.kind == "f" and dtype.itemsize > 2:
+        product = _real_run(a, b, "cols", activation)
+        return lambda a, b, bias: product(a, b, contiguous(bias))
+    if narrow(dtype):
+        return lambda a, b, bias: linear(a.astype(SINGLE), b.astype(SINGLE), bias.astype(SINGLE), activation
+                                         ).astype(dtype)
+    return lambda a, b, bias: matmul(a, b) + bias
 
 
 def _keep(key: Any, run: Run) -> Run:

@@ -5,7 +5,8 @@ multiplication", ACM TOMS 34, 2008) and of BLIS (Van Zee and van de Geijn, ACM T
 rows of a tile, a panel of B its columns, both with k outermost, so that a tile reads them from end to end.
 
 Each number of a tile is one chain of additions in the order of k, whatever the tile's shape: where a matrix is cut
-into tiles changes no bit of the product.
+into tiles changes no bit of the product. Unrolling the loop over k and LLVM's optimiser change nothing either, since
+multiplications decide the time of a step: without them a tile is compiled in a third of the time.
 """
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +20,6 @@ from .emission import Emitter
 
 # What a tile does when its sums are complete, as bits of `mode`.
 ACCUMULATE, COLUMN_BIAS, ROW_BIAS, ACTIVATE = 1, 2, 4, 8
-UNROLL = 4                       # steps of k in a turn of the loop
 CALLED = "ipiipipiiip"           # what a tile is called with
 
 
@@ -49,7 +49,7 @@ def address(tile: Tile) -> int:
 
     C[i, j] = sum over k of A[i, k] B[k, j], A[i, k] at a + i a_row + k a_step, B[k, j] at b + k b_row + j.
     """
-    return emission.kernel(tile.name, tile.dtype, CALLED, partial(multiply, tile))
+    return emission.kernel(tile.name, tile.dtype, CALLED, partial(multiply, tile), optimise=False)
 
 
 def multiply(tile: Tile, e: Emitter, depth: Value, a: Value, a_row: Value, a_step: Value, b: Value, b_row: Value,
@@ -74,7 +74,7 @@ def multiply(tile: Tile, e: Emitter, depth: Value, a: Value, a_row: Value, a_ste
                 sums[place] = e.multiply_add(one, operand, sums[place])
         return [e.at(left, a_step), e.at(right, b_row), *sums]
 
-    sums = e.unrolled(depth, step, [a, b, *[e.zero()] * (tile.rows * tile.vectors)], UNROLL)[2:]
+    sums = e.loop(0, depth, step, [a, b, *[e.zero()] * (tile.rows * tile.vectors)])[2:]
     _finish(tile, e, sums, result_rows, last, mode, bias)
 
 
@@ -128,7 +128,8 @@ def inner_address(tile: Tile) -> int:
     C[i, j] = sum over k of A[i, k] B[k, j], A[i, k] at a + i a_row + k, B[k, j] at b + k + j b_row. Nothing is packed,
     and vectors run along k. `vectors` counts columns.
     """
-    return emission.kernel(f"inner {tile.name}", tile.dtype, CALLED, partial(multiply_inner, tile))
+    return emission.kernel(f"inner {tile.name}", tile.dtype, CALLED, partial(multiply_inner, tile),
+                           optimise=False)
 
 
 def multiply_inner(tile: Tile, e: Emitter, depth: Value, a: Value, a_row: Value, _: Value, b: Value, b_row: Value,

@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
+from numpy import ndarray
+
 from .. import shapes
-from ..apply import apply
+from ..apply import apply, recorded
 from ..array import Tensor
+from ..backend import of
 from ..errors import ShapeError
 from ..op import Info, Primitive, registry
 from ..register import public
 from ..shapes import Shape
+from ..tape import is_recording
 from .axes import moveaxis
 from .contraction import Labels, contract, promoted
 from .movement import deliver, reshape
@@ -66,7 +70,17 @@ def _check(a: Shape, b: Shape) -> None:
 
 
 def _operator(self: Tensor, other: Any) -> Tensor:
-    """The matrix product of the operator @."""
+    """The matrix product of the operator @; of two matrices of one dtype by the shortest road."""
+    if isinstance(other, Tensor):
+        x, y = self.refresh().raw, other.refresh().raw
+        if type(x) is ndarray is type(y) and x.ndim == 2 == y.ndim and x.dtype is y.dtype and x.shape[1] == y.shape[0]:
+            try:
+                found, edges = of(x).matmul(x, y), (self.node, other.node)
+            except MemoryError:
+                return matmul(self, other)               # which tells what was too large
+            if edges != (None, None) and is_recording():
+                return recorded(_matmul, (self, other), edges, found, None)
+            return Tensor(found)
     return matmul(self, other)
 
 

@@ -1,11 +1,13 @@
 """Linear and Flatten. Oracle: NumPy in float64, finite differences through check by hand, torch where installed."""
 
+import ml_dtypes  # noqa: F401  Makes NumPy know the word bfloat16.
 import numpy as np
 import pytest
 
 import lucid_nb as lnb
 from lucid_nb import nn
 from lucid_nb.nn import functional as F
+from lucid_nb.testing import check_grad
 
 RNG = np.random.default_rng(0)
 
@@ -27,6 +29,36 @@ def test_linear_gradients_are_those_of_the_product():
     assert np.allclose(layer.weight.grad.numpy(), g.T @ x.detach().numpy(), rtol=1e-12)
     assert np.allclose(layer.bias.grad.numpy(), g.sum(0), rtol=1e-12)
     assert np.allclose(x.grad.numpy(), g @ weight, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (2, 3, 4), (4,), (1, 4)], ids=str)
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("kind", ["real", "complex"])
+def test_linear_gradients_follow_finite_differences(shape, bias, kind):
+    sizes = [shape, (3, 4), (3,)][:2 + bias]
+    operands = [RNG.normal(size=size) + (1j * RNG.normal(size=size) if kind == "complex" else 0) for size in sizes]
+    check_grad(F.linear, *operands, order=2)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int32"])
+def test_linear_of_other_dtypes_rounds_once(dtype):
+    x, weight, bias = (lnb.asarray(RNG.integers(-4, 4, shape).astype(dtype)) for shape in ((5, 40), (3, 40), (3,)))
+    wide = [y.numpy().astype(np.float64) for y in (x, weight, bias)]
+    expected = (wide[0] @ wide[1].T + wide[2]).astype(dtype)
+    np.testing.assert_array_equal(F.linear(x, weight, bias).numpy(), expected, strict=True)
+
+
+def test_linear_follows_the_cpu_on_mlx():
+    pytest.importorskip("mlx.core")
+    operands = [RNG.normal(size=shape).astype(np.float32) for shape in ((2, 3, 4), (5, 4), (5,))]
+    found = []
+    for device in ("cpu", "mlx"):
+        inputs = [lnb.tensor(x, device=device, requires_grad=True) for x in operands]
+        out = F.linear(*inputs)
+        (out * out).sum().backward()
+        found.append([out, *[x.grad for x in inputs]])
+    for ours, theirs in zip(*found):
+        np.testing.assert_allclose(theirs.detach().numpy(), ours.detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_linear_starts_within_its_bound():

@@ -6,6 +6,7 @@ from typing import Any
 from ...array import Tensor
 from ...creation import asarray
 from ...errors import AxisError, ShapeError
+from ...ops import affine
 from ...shapes import normalize_axis
 from .operands import like_weight
 
@@ -19,10 +20,9 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if x.ndim == 0 or weight.ndim != 2 or x.shape[-1] != weight.shape[1]:
         raise ShapeError(f"linear: an input of shape {x.shape} and a weight of shape {weight.shape}. "
                          f"The input's last size must be the weight's second.")
-    rows = x if x.ndim > 1 else x.reshape(1, -1)
-    product = rows @ weight.T
-    product = product if x.ndim > 1 else product.reshape(-1)
-    return product if bias is None else product + bias
+    if bias is not None and (bias.shape != weight.shape[:1] or bias.dtype != weight.dtype):
+        return linear(x, weight) + bias                 # what broadcasts or is promoted
+    return affine.linear(x, weight, bias) if x.ndim > 1 else affine.linear(x.reshape(1, -1), weight, bias).reshape(-1)
 
 
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
