@@ -18,20 +18,23 @@ from .steps import GRAIN, INDEX, SINGLE, grain, narrow, range_kernel
 from .store import RangeKernel
 
 QUERIES = 64                                       # of a block, as in loops/attention.py
+NOTHING = (-1, 0, 0, 0)                            # is dropped
+Drop = tuple[int, int, int, int] | None
 Lying = tuple[Shape, Shape]                        # the shape of an array, and its strides
 COST = 1 / 8                                       # of a product and sum, in elements that are only read
 
 
-def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None, causal: bool,
-              scale: float) -> tuple[np.ndarray, np.ndarray]:
+def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None, causal: bool, scale: float,
+              drop: Drop = None) -> tuple[np.ndarray, np.ndarray]:
     """softmax(q k^T * scale + mask) v, and for each query the logarithm of the sum of exponentials of its scores.
 
     mask: four axes that broadcast to (batch, heads, queries, keys). Causal: query i looks at keys up to i. A query that
-    looks at nothing gives zeros, and an infinite logarithm.
+    looks at nothing gives zeros, and an infinite logarithm. `drop`: weights whose random word is not below the first
+    number are dropped, the others divided by the share that is kept; two words of a key and a stream follow.
     """
     if narrow(q.dtype):
         q4, k4, v4, mask4 = _wide(q, k, v, mask)
-        out, sums = attention(q4, k4, v4, mask4, causal, scale)
+        out, sums = attention(q4, k4, v4, mask4, causal, scale, drop)
         return out.astype(q.dtype), sums
     batch, heads, length, depth = q.shape
     dtype, shape = q.dtype, (batch, heads, length, v.shape[3])
@@ -47,17 +50,17 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | No
     units, each = batch * heads * -(-length // QUERIES), QUERIES * k.shape[2] * (depth + shape[3])
     kernel = _kernel("attend", dtype, 6)
     threads.launch(kernel, units, _grain(each), q, keys, v, q if bias is None else bias, out, sums, sizes,
-                   tools.product, scale)
+                   np.array(drop or NOTHING, INDEX), tools.product, scale)
     return out, sums
 
 
 def attention_grad(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None, out: np.ndarray,
-                   sums: np.ndarray, g: np.ndarray, causal: bool, scale: float,
-                   of_mask: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+                   sums: np.ndarray, g: np.ndarray, causal: bool, scale: float, of_mask: bool,
+                   drop: Drop = None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
     """The gradients of q, k, v, and of the mask where that is wanted; `out` and `sums` are what `attention` gave."""
     if narrow(q.dtype):
         q, k, v, mask, out, g = _wide(q, k, v, mask, out, g)
-        return attention_grad(q, k, v, mask, out, sums, g, causal, scale, of_mask)      # to be cast by the caller
+        return attention_grad(q, k, v, mask, out, sums, g, causal, scale, of_mask, drop)      # to be cast by the caller
     batch, heads, length, depth = q.shape
     groups, reach, features = k.shape[1], k.shape[2], v.shape[3]
     dq, dk, dv = _like(q, q.shape), _like(k, k.shape), _like(v, v.shape)
@@ -73,7 +76,7 @@ def attention_grad(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray
         masks = (q if raw is None else raw for raw in (bias, dmask))
         threads.launch(_kernel("attend_grad", q.dtype, 13), units, units if of_mask else _grain(each), q, k,
                        _packed(k, tools), _packed(v, tools), next(masks), out, sums, g, dq, dk, dv, next(masks), deltas,
-                       sizes, tools.product, scale)
+                       sizes, np.array(drop or NOTHING, INDEX), tools.product, scale)
     if dmask is not None and mask is not None and dmask.shape != mask.shape:
         dmask = dmask.sum(3, keepdims=True)
     return dq, dk, dv, dmask
@@ -81,7 +84,8 @@ def attention_grad(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray
 
 @lru_cache(16)
 def _kernel(name: str, dtype: np.dtype, arrays: int) -> RangeKernel:
-    return range_kernel(f"attention:{name}", *[f"{dtype.name}*"] * arrays, "int64*", "int64", "float64")
+    return range_kernel(f"attention:{name}", *[f"{dtype.name}*"] * arrays, "int64*", "int64*", "int64",
+                        "float64")
 
 
 def _grain(products: int) -> int:

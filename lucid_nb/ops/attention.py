@@ -16,12 +16,15 @@ from ..errors import ConfigError, DTypeError, ShapeError
 from ..op import Info, Primitive, registry
 from ..shapes import Shape
 from .contraction import promoted
+from .dropout import WORDS, random_bits
 from .linalg import matmul
 from .movement import as_tensor, astype, broadcast_to, reshape
 from .norm import softmax
 from .selection import where
 
 OP = "scaled_dot_product_attention"
+Drop = tuple[int, int, int, int] | None
+TILE_ROWS, TILE_KEYS = 8, 128
 
 
 # ---------------------------------------------------------------------------------------------- composed
@@ -56,43 +59,63 @@ def _bias_of_groups(bias: Tensor | None, groups: int) -> Tensor | None:
     return _grouped(bias, groups) if bias.shape[1] > 1 else reshape(bias, bias.shape[0], 1, *bias.shape[1:])
 
 
-def _composed(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, factors: Tensor | None, causal: bool,
-              scale: float) -> Tensor:
-    """Attention by other ops; `factors` are what dropout multiplies the weights with."""
-    groups = k.shape[1]
+def _factors(drop: Drop, q: Tensor, k: Tensor) -> Tensor | None:
+    """What dropout multiplies weights with, (batch, groups, heads of a group, queries, keys).
+
+    A block of random words is for TILE_ROWS queries and TILE_KEYS keys, as in kernels/loops/attention.py.
+    """
+    if drop is None:
+        return None
+    threshold, *key, stream = drop
+    batch, heads, rows, cols = (*q.shape[:3], k.shape[2])
+    tiles = (-(-rows // TILE_ROWS), -(-cols // TILE_KEYS))
+    count = batch * heads * shapes.product(tiles) * TILE_ROWS * TILE_KEYS
+    words = random_bits((key[0], key[1]), stream, count, q.device).reshape(-1, *tiles, TILE_ROWS, TILE_KEYS)
+    words = words.transpose(0, 1, 3, 2, 4).reshape(batch, heads, tiles[0] * TILE_ROWS, tiles[1] * TILE_KEYS)
+    kept = astype(words[:, :, :rows, :cols] < threshold, q.dtype)
+    return _grouped(kept * (WORDS / threshold if threshold else 0.0), k.shape[1])
+
+
+def _composed(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, scale: float, drop: Drop) -> Tensor:
+    """Attention by other ops."""
+    groups, factors = k.shape[1], _factors(drop, q, k)
     weights = _weights(_grouped(q, groups), _grouped(k, groups), _bias_of_groups(bias, groups), causal, scale)
-    weights = weights if factors is None else weights * _grouped(factors, groups)
+    weights = weights if factors is None else weights * factors
     return reshape(matmul(weights, _grouped(v, groups)), *q.shape[:3], v.shape[3])
 
 
 def _composed_gradient(g: Tensor, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool,
-                       scale: float) -> list[Tensor]:
+                       scale: float, drop: Drop) -> list[Tensor]:
     """The gradients of all operands by ops that have gradients of their own."""
-    groups = k.shape[1]
+    groups, factors = k.shape[1], _factors(drop, q, k)
     shape, g = q.shape, _grouped(g, groups)
     q5, k5, v5 = (_grouped(x, groups) for x in (q, k, v))
     weights = _weights(q5, k5, _bias_of_groups(bias, groups), causal, scale)
-    slope = apply(registry["softmax_grad"], (weights, matmul(g, _turned(v5))), {"axis": 4})
+    slope, kept = matmul(g, _turned(v5)), weights
+    if factors is not None:
+        slope, kept = slope * factors, weights * factors
+    slope = apply(registry["softmax_grad"], (weights, slope), {"axis": 4})
     by_q = reshape(matmul(slope, k5) * scale, shape)
     by_k = matmul(_turned(slope), q5).sum(axis=2) * scale
-    found = [by_q, by_k, matmul(_turned(weights), g).sum(axis=2)]
+    found = [by_q, by_k, matmul(_turned(kept), g).sum(axis=2)]
     return found if bias is None else [*found, reshape(slope, *shape[:3], k.shape[2])]
 
 
 # ------------------------------------------------------------------------------------------------- fused
-def _forward(table: backend.Table, q: Any, k: Any, v: Any, bias: Any = None, *, causal: bool, scale: float) -> tuple:
-    return table.attention(q, k, v, bias, causal, scale)
+def _forward(table: backend.Table, q: Any, k: Any, v: Any, bias: Any = None, *, causal: bool, scale: float,
+             drop: Drop) -> tuple:
+    return table.attention(q, k, v, bias, causal, scale, drop)
 
 
 def _pullback(ops: Any, info: Info, g: dict[int, Any], q: Any, k: Any, v: Any, *rest: Any, causal: bool,
-              scale: float) -> list[Any]:
+              scale: float, drop: Drop) -> list[Any]:
     """The saved logarithms of sums are results, too, but nobody has them: only the first result has a gradient."""
     *bias, out, sums = rest
     mask = bias[0] if bias else None
     if ops.records:
-        return _composed_gradient(g[0], q, k, v, mask, causal, scale)
+        return _composed_gradient(g[0], q, k, v, mask, causal, scale, drop)
     table = backend.of(q)
-    found = table.attention_grad(q, k, v, mask, out, sums, g[0], causal, scale, info.wanted[3:] == [True])
+    found = table.attention_grad(q, k, v, mask, out, sums, g[0], causal, scale, info.wanted[3:] == [True], drop)
     return list(found)[:3 + len(bias)]
 
 
@@ -120,12 +143,12 @@ def parts(x: Tensor, count: int) -> tuple[Tensor, ...]:
     return found
 
 
-def attention(query: Any, key: Any, value: Any, mask: Any = None, factors: Tensor | None = None, causal: bool = False,
-              scale: float | None = None, grouped: bool = False) -> Tensor:
+def attention(query: Any, key: Any, value: Any, mask: Any = None, causal: bool = False, scale: float | None = None,
+              grouped: bool = False, drop: Drop = None) -> Tensor:
     """softmax(query key^T * scale + mask) value, as nn.functional.scaled_dot_product_attention says it.
 
-    `factors` multiply the weights; they have the shape (batch, heads, queries, keys), all leading axes but the last
-    being the batch.
+    `drop`: weights whose random word is not below its first number are dropped, the others divided by the share that
+    is kept; two words of a key and the number of a stream follow.
     """
     q, k, v = promoted(OP, (query, key, value))
     dtype = dtypes.real_float(OP, q.dtype)
@@ -138,10 +161,10 @@ def attention(query: Any, key: Any, value: Any, mask: Any = None, factors: Tenso
     others = (*lead[:-1], groups) if grouped else lead
     q = _flat(_broadcast(q, lead), *flat)
     k, v = (_flat(_broadcast(x, others), flat[0], groups if grouped else flat[1]) for x in (k, v))
-    if factors is not None or not backend.of(q.raw).has("attention"):
-        found = _composed(q, k, v, bias, factors, causal, scale)
+    if not backend.of(q.raw).has("attention"):
+        found = _composed(q, k, v, bias, causal, scale, drop)
     else:
-        params = {"causal": causal, "scale": scale}
+        params = {"causal": causal, "scale": scale, "drop": drop}
         found, _ = apply(_attention, (q, k, v), params) if bias is None else apply(
             _biased_attention, (q, k, v, bias), params)
     shape = (*lead, rows, v.shape[-1])

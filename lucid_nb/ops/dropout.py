@@ -38,14 +38,18 @@ def _pull_dropout(ops: Any, info: Any, g: Any, key: tuple[int, int], stream: int
 _drop = Primitive("dropout", _dropout, _pull_dropout)
 
 
+def threshold_of(p: float) -> int:
+    """The random word below which an element is kept that is dropped with probability p."""
+    return min(round((1.0 - p) * WORDS), WORDS - 1)
+
+
 def dropout(x: Any, key: tuple[int, int], stream: int, p: float, scale: float, moved: float = 0.0,
             dropped: float = 0.0) -> Tensor:
     """x * scale + moved with probability 1 - p for each element, otherwise `dropped`."""
     x = as_tensor("dropout", x)
     x = astype(x, dtypes.real_float("dropout", x.dtype), copy=False)
-    threshold = min(round((1.0 - p) * WORDS), WORDS - 1)
-    return apply(_drop, (x,), {"key": key, "stream": stream, "threshold": threshold, "scale": scale, "moved": moved,
-                               "dropped": dropped})
+    return apply(_drop, (x,), {"key": key, "stream": stream, "threshold": threshold_of(p), "scale": scale,
+                               "moved": moved, "dropped": dropped})
 
 
 def random_bits(key: tuple[int, int], stream: int, count: int, device: str) -> Tensor:

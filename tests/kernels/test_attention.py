@@ -126,8 +126,9 @@ def test_same_bits_for_any_number_of_threads(shape, causal):
     try:
         for number in (1, 2, 3):
             threads.set_num_threads(number)
-            out, sums = attention(q, k, v, mask, causal, 0.2)
-            results = attention_grad(q, k, v, mask, out, sums, g, causal, 0.2, mask is not None)
+            drop = (1 << 31, 1, 2, 3) if shape[0] == 2 else None
+            out, sums = attention(q, k, v, mask, causal, 0.2, drop)
+            results = attention_grad(q, k, v, mask, out, sums, g, causal, 0.2, mask is not None, drop)
             found.append([x.tobytes() for x in (out, sums, *results) if x is not None])
     finally:
         threads.set_num_threads(before)

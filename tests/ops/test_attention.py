@@ -145,6 +145,46 @@ def test_dropout_keeps_the_mean_and_drops_whole_weights():
     assert weights.mean() == pytest.approx(0.75, abs=0.02)
 
 
+@pytest.mark.parametrize("device", DEVICES[1:])
+@pytest.mark.parametrize("causal", [False, True])
+def test_other_devices_drop_the_same_weights(device, causal):
+    if device not in lnb.devices():
+        pytest.skip(f"{device} is not usable here")
+    inputs, found = [numbers(*shape).astype(np.float32) for shape in ((1, 2, 9, 2), (1, 1, 130, 2), (1, 1, 130, 2))], []
+    for place in ("cpu", device):
+        lnb.random.seed(5)
+        given = [lnb.tensor(x, device=place, requires_grad=True) for x in inputs]
+        out = attend(*given, dropout_p=0.3, is_causal=causal, enable_gqa=True)
+        out.sum().backward()
+        found.append([out.detach().to("cpu").numpy(), *[x.grad.to("cpu").numpy() for x in given]])
+    for one, other in zip(*found):
+        assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_weights_are_dropped_alike_with_and_without_create_graph():
+    """The gradient by other ops, of the same draw, is the oracle of the fused one, over several blocks."""
+    inputs, found = [numbers(2, 3, rows, 5) for rows in (150, 270, 270)], []
+    for recorded in (False, True):
+        lnb.random.seed(5)
+        given = [lnb.tensor(x, requires_grad=True) for x in inputs]
+        out = attend(*given, dropout_p=0.3)
+        (out ** 2).sum().backward(create_graph=recorded)
+        found.append([x.grad.detach().numpy() for x in given])
+    for one, other in zip(*found):
+        assert_close(one, other, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0])
+def test_dropout_of_nothing_and_of_everything(p):
+    q, k, v = (lnb.tensor(numbers(3, 4), requires_grad=True) for _ in range(3))
+    out = attend(q, k, v, dropout_p=p)
+    out.sum().backward()
+    if p:
+        assert not any(x.any() for x in (out.detach().numpy(), *[x.grad.numpy() for x in (q, k, v)]))
+    else:
+        assert_close(out.detach(), reference(*[x.detach().numpy() for x in (q, k, v)]), rtol=1e-12)
+
+
 def test_dropped_weights_have_gradients_of_the_same_draw():
     def f(q, k, v):
         lnb.random.seed(3)

@@ -7,16 +7,35 @@ while the queries pass by. Source: T. Dao et al., FlashAttention, arXiv:2205.141
 `sizes` of both: heads, groups (heads of keys), queries, keys, features of keys and of values, whether there is a mask,
 whether it is causal, the width of a panel, elements of a panel of packed keys and of packed values; then the steps from
 batch to batch, head to head and row to row: of q, k, v, the mask, and the result; backward of g, dq, dk, dv as well.
+
+`drop`: weights are dropped whose random word is not below drop[0], none where that is negative; two words of a key, and
+the number of a stream. A block of 1024 words is for TILE_ROWS queries and KEYS keys, so that a block of weights needs
+whole blocks of words only; they are numbered through keys, then queries, heads and batches.
 """
 
 import numpy as np
 
 from ..intrinsics import address_of, call_address, mark_kernel
 from ..math.logarithm import log_float64
+from .random import BLOCK, fill
 from .softmax import inverse, reference
-from .typed import block, clear, convert, exponential, larger_but_zeros, out_of_line, plus, scalar, shift, stack_like
+from .typed import (
+    block,
+    clear,
+    convert,
+    exponential,
+    larger_but_zeros,
+    out_of_line,
+    plus,
+    scalar,
+    shift,
+    stack_like,
+    stack_of,
+)
 
 QUERIES, KEYS = 64, 128                    # of a block
+TILE_ROWS = BLOCK // KEYS                  # for which a block of random words is
+WORDS = 4294967296.0                       # that there are
 STEPS = 11                                 # where they begin in `sizes`
 
 
@@ -88,6 +107,35 @@ def seen_by(query, first, count, causal):
     return max(0, min(count, query + 1 - first)) if causal else count
 
 
+@block
+def keep(words, factors, bound, scale):
+    """factors = `scale` where a word is below `bound`, otherwise 0."""
+    mark_kernel()
+    out_of_line()
+    for j in range(BLOCK):
+        factors[j] = scale if words[j] < bound else convert(factors, 0)
+
+
+@scalar
+def draw_factors(factors, words, drop, place, query, rows, first, sizes):
+    """What dropout multiplies the weights of a block with; `place` counts heads through batches."""
+    bound, scale = np.uint32(drop[0]), convert(factors, WORDS / max(1.0, float(drop[0])) if drop[0] > 0 else 0.0)
+    row_tiles, key_tiles = (sizes[2] + TILE_ROWS - 1) // TILE_ROWS, (sizes[3] + KEYS - 1) // KEYS
+    for tile in range((rows + TILE_ROWS - 1) // TILE_ROWS):
+        number = (place * row_tiles + query // TILE_ROWS + tile) * key_tiles + first // KEYS
+        fill(words, number, np.uint64(drop[1]), np.uint64(drop[2]), np.uint64(drop[3]))
+        keep(words, shift(factors, tile * BLOCK), bound, scale)
+
+
+@scalar
+def multiply_rows(x, factors, rows, count):
+    """x *= factors, in the first `count` columns of a block."""
+    for i in range(rows):
+        line, other = shift(x, i * KEYS), shift(factors, i * KEYS)
+        for j in range(count):
+            line[j] *= other[j]
+
+
 @scalar
 def weigh(scores, mask, mask_step, first_query, rows, first, count, sizes, scale, tops, totals, out, out_step):
     """Scores become exp(score - maximum); running maxima, sums and the rows of out follow."""
@@ -121,12 +169,13 @@ def settle(out, out_step, sums, rows, features, tops, totals):
         sums[i] = convert(sums, np.float64(tops[i]) + log_float64(total) if total != 0.0 else np.inf)
 
 
-def attend(start, stop, q, keys, v, mask, out, sums, sizes, product, scale):
+def attend(start, stop, q, keys, v, mask, out, sums, sizes, drop, product, scale):
     """Unit: a block of queries of a head. `keys` are packed; sums (heads, queries) is contiguous."""
     mark_kernel()
     heads, groups, length, reach = sizes[0], sizes[1], sizes[2], sizes[3]
     depth, features, width, panel = sizes[4], sizes[5], sizes[8], sizes[9]
     scores, tops, totals = stack_like(q, QUERIES * KEYS), stack_like(q, QUERIES), stack_like(q, QUERIES)
+    factors, words = stack_like(q, QUERIES * KEYS), stack_of(np.uint32, BLOCK)
     blocks, panels, ratio = (length + QUERIES - 1) // QUERIES, (reach + width - 1) // width, convert(q, scale)
     for unit in range(start, stop):
         query, place = unit % blocks * QUERIES, unit // blocks
@@ -145,6 +194,9 @@ def attend(start, stop, q, keys, v, mask, out, sums, sizes, product, scale):
                      width, panel, scores, KEYS, False)
             weigh(scores, bias, row_step(sizes, 3), query, rows, first, count, sizes, ratio, tops, totals, target,
                   row_step(sizes, 4))
+            if drop[0] >= 0:
+                draw_factors(factors, words, drop, place, query, rows, first, sizes)
+                multiply_rows(scores, factors, rows, count)
             multiply(product, rows, features, count, scores, KEYS, 1, shift(values, first * row_step(sizes, 2)),
                      row_step(sizes, 2), width, target, row_step(sizes, 4), first > 0)
         settle(target, row_step(sizes, 4), shift(sums, place * length + query), rows, features, tops, totals)
@@ -225,8 +277,8 @@ def dot_rows(x, x_step, y, y_step, rows, cols, out):
 
 
 @scalar
-def pass_queries(first, all_keys, q, g, dq, k, keys, values, dk, dv, mask, dmask, sums, deltas, sizes, product,
-                 scale, scores, slope):
+def pass_queries(first, all_keys, q, g, dq, k, keys, values, dk, dv, mask, dmask, sums, deltas, sizes, drop, place,
+                 product, scale, scores, slope, factors, words):
     """What the queries of a head and `all_keys` keys from `first` on are to each other: dq, dk and dv grow."""
     length, depth, features, width = sizes[2], sizes[4], sizes[5], sizes[8]
     q_step, k_step, g_step, dq_step = row_step(sizes, 0), row_step(sizes, 1), row_step(sizes, 5), row_step(sizes, 6)
@@ -236,8 +288,13 @@ def pass_queries(first, all_keys, q, g, dq, k, keys, values, dk, dv, mask, dmask
         line, above = shift(q, query * q_step), shift(g, query * g_step)
         multiply(product, rows, count, depth, line, q_step, 1, keys, width, sizes[9], scores, KEYS, False)
         multiply(product, rows, count, features, above, g_step, 1, values, width, sizes[10], slope, KEYS, False)
+        if drop[0] >= 0:
+            draw_factors(factors, words, drop, place, query, rows, first, sizes)
+            multiply_rows(slope, factors, rows, count)
         weigh_again(scores, slope, mask, dmask, row_step(sizes, 3), query, rows, first, count, sizes, scale, sums,
                     deltas)
+        if drop[0] >= 0:
+            multiply_rows(scores, factors, rows, count)
         multiply(product, count, features, rows, scores, 1, KEYS, above, g_step, width, dv, row_step(sizes, 8),
                  True)
         multiply(product, count, depth, rows, slope, 1, KEYS, line, q_step, width, dk, row_step(sizes, 7), True)
@@ -245,12 +302,14 @@ def pass_queries(first, all_keys, q, g, dq, k, keys, values, dk, dv, mask, dmask
                  first > 0)
 
 
-def attend_grad(start, stop, q, k, keys, values, mask, out, sums, g, dq, dk, dv, dmask, deltas, sizes, product, scale):
+def attend_grad(start, stop, q, k, keys, values, mask, out, sums, g, dq, dk, dv, dmask, deltas, sizes, drop, product,
+                scale):
     """Unit: a head of keys with all heads of queries that look at it. `keys` and `values` are packed."""
     mark_kernel()
     heads, groups, length, reach = sizes[0], sizes[1], sizes[2], sizes[3]
     depth, features, width, ratio = sizes[4], sizes[5], sizes[8], convert(q, scale)
     scores, slope = stack_like(q, QUERIES * KEYS), stack_like(q, QUERIES * KEYS)
+    factors, words = stack_like(q, QUERIES * KEYS), stack_of(np.uint32, BLOCK)
     panels, members = (reach + width - 1) // width, heads // groups
     for unit in range(start, stop):
         batch, group = unit // groups, unit % groups
@@ -265,11 +324,12 @@ def attend_grad(start, stop, q, k, keys, values, mask, out, sums, g, dq, dk, dv,
             clear_rows(dk_here, row_step(sizes, 7), count, depth)
             clear_rows(dv_here, row_step(sizes, 8), count, features)
             for head in range(group * members, (group + 1) * members):
-                line = (batch * heads + head) * length
+                place = batch * heads + head
                 pass_queries(
                     first, count, head_of(q, sizes, 0, batch, head), head_of(g, sizes, 5, batch, head),
                     head_of(dq, sizes, 6, batch, head),
                     shift(head_of(k, sizes, 1, batch, group), first * row_step(sizes, 1)),
                     shift(keys, panel * sizes[9]), shift(values, panel * sizes[10]), dk_here, dv_here,
                     head_of(mask, sizes, 3, batch, head), head_of(dmask, sizes, 9, batch, head),
-                    shift(sums, line), shift(deltas, line), sizes, product, ratio, scores, slope)
+                    shift(sums, place * length), shift(deltas, place * length), sizes, drop, place, product, ratio,
+                    scores, slope, factors, words)

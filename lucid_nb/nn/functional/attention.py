@@ -3,10 +3,12 @@
 import math
 from typing import Any
 
+from ... import random
 from ...array import Tensor
-from ...creation import asarray, ones, zeros
+from ...creation import asarray, zeros
 from ...errors import ConfigError, DTypeError, ShapeError
 from ...ops import attention as ops
+from ...ops.dropout import threshold_of
 from ...ops.linalg import matmul
 from ...ops.logic import logical_not
 from ...ops.movement import concat
@@ -14,7 +16,7 @@ from ...ops.padding import pad
 from ...ops.selection import where
 from ...shapes import Shape
 from .activation import softmax
-from .dropout import dropout
+from .dropout import check_probability, dropout
 from .linear import linear
 
 MHA = "multi_head_attention"
@@ -28,8 +30,8 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
     Key and value are (..., keys, features); leading axes broadcast. `attn_mask` broadcasts to (..., queries, keys):
     where bools are True a query looks at a key, floats are added to the scores. `is_causal`: query i looks at keys up
     to i. A query that looks at nothing gives 0, with gradient 0. `scale` is 1 / sqrt(features) by default. A share
-    `dropout_p` of the weights is dropped, always. `enable_gqa`: heads (axis -3) of queries share those of keys by
-    groups. No array of the size of all scores is made on the cpu, without dropout.
+    `dropout_p` of the weights is dropped, always, by `lnb.random`. `enable_gqa`: heads (axis -3) of queries share those
+    of keys by groups. No array of the size of all scores is made on the cpu.
 
     Source: A. Vaswani et al., arXiv:1706.03762.
 
@@ -37,13 +39,11 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
     >>> lnb.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True).shape
     (2, 3, 4)
     """
-    q, k, v = asarray(query), asarray(key), asarray(value)
-    factors = None
-    if dropout_p:
-        lead, _ = ops.leading_axes(q.shape, k.shape, v.shape, enable_gqa)
-        flat = (math.prod(lead[:-1]), lead[-1] if lead else 1)
-        factors = dropout(ones((*flat, q.shape[-2], k.shape[-2]), dtype=q.dtype, device=q.device), dropout_p)
-    return ops.attention(q, k, v, attn_mask, factors, is_causal, scale, enable_gqa)
+    drop = None
+    if check_probability("scaled_dot_product_attention", dropout_p):
+        chosen = random.next_key()
+        drop = (threshold_of(dropout_p), *chosen.words, chosen.stream)
+    return ops.attention(asarray(query), asarray(key), asarray(value), attn_mask, is_causal, scale, enable_gqa, drop)
 
 
 # ------------------------------------------------------------------------------------------------- masks
