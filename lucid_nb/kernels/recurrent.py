@@ -12,6 +12,7 @@ from ..shapes import Walk
 from . import memory, threads
 from .copying import contiguous
 from .gemm import matmul
+from .reduce import reduce
 from .steps import INDEX, grain, kernel_of
 
 GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
@@ -120,14 +121,20 @@ def recurrent_grad(x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, states: Ar
     if wanted[1]:
         found[1] = matmul(own.T, x)
     if wanted[2]:
-        found[2] = matmul(inner.T, _states_before(out, states[0], walk))
+        found[2] = _by_state_weights(inner, out, states[0], walk)
     for number, slope in ((3, own), (4, inner)):
         if wanted[number]:
-            found[number] = slope.sum(0) if number == 3 or inner is not own or found[3] is None else found[3].copy()
+            found[number] = reduce("sum", slope, (0,), False, dtype)
     found[5:] = of_states
     return found
 
 
-def _states_before(out: np.ndarray, initial: np.ndarray, walk: Walk) -> np.ndarray:
-    """The hidden state that each row over time started from."""
-    return np.concatenate([out, initial]).take(_places(walk), 0)
+def _by_state_weights(inner: np.ndarray, out: np.ndarray, initial: np.ndarray, walk: Walk) -> np.ndarray:
+    """The gradient of the state's weights: the sum over rows of slopes times the state before."""
+    batch, rest = len(initial), len(out) - len(initial)
+    if walk.spread != 1 or walk.sizes[-1] != batch or not rest:
+        return matmul(inner.T, np.concatenate([out, initial]).take(_places(walk), 0))
+    first, later, earlier = (slice(rest, None), slice(rest), slice(batch, None)) if walk.is_reverse else (
+        slice(batch), slice(batch, None), slice(rest))
+    found = matmul(inner[later].T, out[earlier])
+    return found + matmul(inner[first].T, initial) if initial.any() else found
