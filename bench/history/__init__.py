@@ -1,0 +1,1 @@
+"""Benchmarks that asv runs over commits."""
