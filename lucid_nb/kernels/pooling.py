@@ -1,23 +1,26 @@
 """Maxima and averages of windows over the last axes of an array, and their gradients.
 
-Windows at equal steps go row by row (loops/pooling.py tells how) in tiles whose windows fit into a buffer; others, and
-those that are wider, window by window. Gradients of maxima are added at the places that the maxima came from.
+Rows of windows go through a buffer (loops/pooling.py tells how), short ones many at a time and long ones in tiles;
+windows that are wider than it one by one. Gradients of maxima are added at the places that the maxima came from.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
+from struct import Struct
 
 import numpy as np
 
 from ..shapes import Shape
-from ..windows import Axis, Sliding, cells, merged, reads
+from ..windows import Adaptive, Axis, Sliding, cells, merged, reads
 from . import memory, threads
 from .copying import contiguous
 from .steps import INDEX, SINGLE, grain, narrow, range_kernel
 
 LANES, TILE, BUFFER = 16, 512, 2048          # as in loops/pooling.py
 PLACE = np.dtype(np.int32)
+Run = Callable[..., None]
 BAND = 1 << 14                               # elements of a band of rows
 
 
@@ -46,26 +49,55 @@ class Plan:
         """Lines of a plane."""
         return self.plane // self.axis.size
 
-    def bands(self, rows: int, elements: int) -> tuple[int, int]:
-        """Into how many bands the rows of a plane are cut, and how many each has."""
-        band = min(rows, max(1, BAND // max(1, elements)))
-        return -(-rows // band), band
+    @property
+    def is_whole(self) -> bool:
+        """Is there one window, of all cells?"""
+        return len(self.axes) == 1 and isinstance(self.axis, Sliding) and self.axis.is_whole
 
-    def tile(self) -> int:
-        """Results of a row at a time by a buffer; 0 where windows are too wide or follow no step."""
+    @property
+    def steps(self) -> tuple[int, int, int, int]:
+        """Taps, stride, low padding and dilation along a line; stride 0 where windows follow no step."""
         axis = self.axis
-        if not isinstance(axis, Sliding):
-            return 0
-        most = ((BUFFER - (axis.taps - 1) * axis.dilation - 1) // axis.stride + 1) // LANES * LANES
-        return max(0, min(most, TILE)) if axis.results > 1 or axis.taps < LANES else 0
+        if isinstance(axis, Sliding):
+            return axis.taps, axis.stride, axis.low, axis.dilation
+        return axis.size, 0, 0, 1
 
-    def phase_tile(self) -> int:
-        """Cells of a phase of the stride at a time by a buffer; 0 as in `tile`."""
-        if not self.tile():
-            return 0
-        assert isinstance(self.axis, Sliding)
-        ahead = (self.axis.taps - 1) // self.axis.stride
-        return max(0, min(TILE, BUFFER // self.axis.stride, BUFFER - ahead)) // LANES * LANES
+    def pieces(self) -> tuple[int, int, int] | None:
+        """Results of a row at a time, elements from row to row in the buffer, rows at a time; None where windows are
+        too wide for one, or so few that vectors would be empty."""
+        axis, (taps, stride, _, dilation) = self.axis, self.steps
+        width = axis.results
+        if isinstance(axis, Adaptive):
+            pitch = -(-axis.size // LANES) * LANES
+            fits = pitch <= BUFFER and width <= TILE
+            return (width, pitch, min(self.rows, BUFFER // pitch, TILE // width)) if fits else None
+        reach = (taps - 1) * dilation
+        most = min(TILE, (BUFFER - reach - 1) // stride + 1) // LANES * LANES
+        if most <= 0 or (width == 1 and taps >= LANES):
+            return None
+        if width > most:
+            return most, stride, 1
+        step = width + reach // stride
+        return width, step * stride, min(self.rows, (most - width) // step + 1)
+
+    def phases(self) -> tuple[int, int] | None:
+        """Cells of a phase of the stride at a time, and lines at a time; None as in `pieces`."""
+        taps, stride, low, _ = self.steps
+        if not self.pieces():
+            return None
+        if not stride:
+            return LANES, min(self.line_count, BUFFER // self.axis.results)
+        ahead = (taps - 1) // stride
+        most = min(TILE, BUFFER // stride, BUFFER - ahead) // LANES * LANES
+        if most <= 0:
+            return None
+        count = -(-(self.axis.size + low) // stride)
+        return most, min(self.line_count, (most - count) // (count + ahead) + 1) if count <= most else 1
+
+    def bands(self, rows: int, chunk: int, elements: int) -> tuple[int, int]:
+        """Into how many bands the rows of a plane are cut, and how many each has, of `elements` elements each."""
+        band = max(1, BAND // max(1, elements * chunk)) * chunk
+        return -(-rows // band), min(rows, band)
 
 
 @lru_cache(256)
@@ -122,38 +154,52 @@ def max_pool(x: np.ndarray, axes: tuple[Axis, ...]) -> tuple[np.ndarray, np.ndar
     if x.dtype.kind == "b":
         values, places = max_pool(x.view(np.uint8), axes)
         return values.view(bool), places
-    x, plan, lead = contiguous(x), plan_of(axes), _lead(x.shape, axes)
-    shape, planes = (*lead, *_results(axes)), prod(lead)
-    place = PLACE if plan.plane < 2 ** 31 else INDEX
+    shape, place, run = _max_step(x.shape, x.dtype, axes)
     values, places = memory.empty(shape, x.dtype), memory.empty(shape, place)
-    lines, width, tile = plan.lines, plan.axis.results, plan.tile()
-    numbers = (plan.plane, *((x.size,) if tile and place is PLACE else ()), plan.rows, width)
-    tables = (lines.starts, lines.members, plan.firsts, plan.counts)
-    if planes == 0:
-        return values, places
-    if tile and place is PLACE:
-        axis = plan.axis
-        assert isinstance(axis, Sliding)
-        elements = width * (2 + len(lines.members) // plan.rows * axis.stride)
-        bands, band = plan.bands(plan.rows, elements)
-        _run("pooling:max_slide", planes * bands, band * elements, (x, values, places), numbers, tables,
-             (axis.size, axis.taps, axis.stride, axis.low, axis.dilation, tile, bands, band))
-    else:
-        _run("pooling:max_each", planes, plan.plane, (x, values, places), numbers, tables, (plan.axis.dilation,))
+    run(contiguous(x), values, places)
     return values, places
+
+
+@lru_cache(1024)
+def _max_step(shape: Shape, dtype: np.dtype, axes: tuple[Axis, ...]) -> tuple[Shape, np.dtype, Run]:
+    """Shape of the results, dtype of the places, and what computes them."""
+    plan, lead = plan_of(axes), _lead(shape, axes)
+    results, planes, width, lines = (*lead, *_results(axes)), prod(lead), plan.axis.results, plan.lines
+    place = PLACE if plan.plane < 2 ** 31 else INDEX
+    arrays, tables = (dtype, dtype, place), (lines.starts, lines.members, plan.firsts, plan.counts)
+    pieces = plan.pieces() if place is PLACE else None
+    if pieces is None:
+        return results, place, _step("pooling:max_each", planes, plan.plane, arrays, plan.plane, plan.rows, width,
+                                     *tables, plan.axis.dilation)
+    bands, band, elements = _row_bands(plan, pieces[2])
+    return results, place, _step("pooling:max_slide", planes * bands, elements, arrays, plan.plane,
+                                 planes * plan.plane, plan.rows, width, *tables, plan.axis.size, *plan.steps, *pieces,
+                                 bands, band)
+
+
+def _row_bands(plan: Plan, chunk: int) -> tuple[int, int, int]:
+    """Bands of a plane, rows of a band, and elements that a band costs."""
+    elements = plan.axis.results * 2 + plan.axis.size * (len(plan.lines.members) // plan.rows)
+    bands, band = plan.bands(plan.rows, chunk, elements)
+    return bands, band, band * elements
 
 
 def max_pool_grad(g: np.ndarray, places: np.ndarray, sizes: Shape) -> np.ndarray:
     """Zeros over the last axes, of these sizes, to which each element of g is added at its place."""
     if narrow(g.dtype):
         return max_pool_grad(g.astype(SINGLE), places, sizes).astype(g.dtype)
-    lead = g.shape[:g.ndim - len(sizes)]
-    result, planes = memory.empty((*lead, *sizes), g.dtype), prod(lead)
-    if planes:
-        plane, count = prod(sizes), g.size // planes
-        _run("pooling:add_at_places", planes, plane + 4 * count, (contiguous(g), contiguous(places), result),
-             (plane, count))
+    shape, run = _max_grad_step(g.shape, g.dtype, places.dtype, sizes)
+    result = memory.empty(shape, g.dtype)
+    run(contiguous(g), contiguous(places), result)
     return result
+
+
+@lru_cache(1024)
+def _max_grad_step(shape: Shape, dtype: np.dtype, place: np.dtype, sizes: Shape) -> tuple[Shape, Run]:
+    lead, plane = shape[:len(shape) - len(sizes)], prod(sizes)
+    count = prod(shape[len(lead):])
+    return (*lead, *sizes), _step("pooling:add_at_places", prod(lead), plane + 4 * count, (dtype, place, dtype), plane,
+                                  count)
 
 
 # ----------------------------------------------------------------------------------------------- averages
@@ -162,50 +208,71 @@ def avg_pool(x: np.ndarray, axes: tuple[Axis, ...], include_padding: bool, divis
     padding."""
     if narrow(x.dtype):
         return avg_pool(x.astype(SINGLE), axes, include_padding, divisor).astype(x.dtype)
-    x, plan, lead = contiguous(x), plan_of(axes), _lead(x.shape, axes)
-    result, planes = memory.empty((*lead, *_results(axes)), x.dtype), prod(lead)
-    lines, width, tile = plan.lines, plan.axis.results, plan.tile()
-    arrays = (x, result, *_cells(axes, include_padding, divisor, x.dtype))
-    if planes == 0:
-        return result
-    if not tile:
-        _run("averages:average_each", planes, plan.plane, arrays, (plan.plane, plan.rows, width),
-             (lines.starts, lines.members, plan.firsts, plan.counts))
-        return result
-    axis = plan.axis
-    assert isinstance(axis, Sliding)
-    elements = width * (2 + len(lines.members) // plan.rows * axis.stride)
-    bands, band = plan.bands(plan.rows, elements)
-    _run("averages:average_slide", planes * bands, band * elements, arrays, (plan.plane, x.size, plan.rows, width),
-         (lines.starts, lines.members), (axis.size, axis.taps, axis.stride, axis.low, tile, bands, band))
+    shape, run = _avg_step(x.shape, x.dtype, axes, include_padding, divisor)
+    result = memory.empty(shape, x.dtype)
+    run(contiguous(x), result)
     return result
+
+
+@lru_cache(1024)
+def _avg_step(shape: Shape, dtype: np.dtype, axes: tuple[Axis, ...], include_padding: bool, divisor: float | None
+              ) -> tuple[Shape, Run]:
+    plan, lead = plan_of(axes), _lead(shape, axes)
+    planes, lines, arrays = prod(lead), plan.lines, (dtype, dtype)
+    results, pieces = (*lead, *_results(axes)), plan.pieces()
+    given = _cells(axes, include_padding, divisor, dtype)
+    tables = (lines.starts, lines.members, plan.firsts, plan.counts)
+    if plan.is_whole:
+        return results, _step("averages:average_whole", planes, plan.plane, arrays, *given, plan.plane)
+    if pieces is None:
+        return results, _step("averages:average_each", planes, plan.plane, arrays, *given, plan.plane, plan.rows,
+                              plan.axis.results, *tables)
+    bands, band, elements = _row_bands(plan, pieces[2])
+    return results, _step("averages:average_slide", planes * bands, elements, arrays, *given, plan.plane,
+                          planes * plan.plane, plan.rows, plan.axis.results, *tables, plan.axis.size, *plan.steps[:3],
+                          *pieces, bands, band)
 
 
 def avg_pool_grad(g: np.ndarray, axes: tuple[Axis, ...], include_padding: bool, divisor: float | None) -> np.ndarray:
     """The gradient of avg_pool."""
     if narrow(g.dtype):
         return avg_pool_grad(g.astype(SINGLE), axes, include_padding, divisor).astype(g.dtype)
-    plan, lead = plan_of(axes), _lead(g.shape, axes)
-    result, planes = memory.empty((*lead, *(axis.size for axis in axes)), g.dtype), prod(lead)
-    width, tile = plan.axis.results, plan.phase_tile()
-    arrays = (contiguous(g), result, *_cells(axes, include_padding, divisor, g.dtype))
-    if planes == 0:
-        return result
-    if not tile:
-        _run("averages:spread_each", planes, plan.plane, arrays, (plan.plane, plan.rows, width),
-             (plan.lines.starts, plan.lines.members, plan.firsts, plan.counts))
-        return result
-    axis, readers = plan.axis, _readers(axes)
-    assert isinstance(axis, Sliding)
-    bands, band = plan.bands(plan.line_count, axis.size)
-    _run("averages:spread_slide", planes * bands, band * axis.size, arrays, (plan.rows, width, plan.line_count),
-         (readers.starts, readers.members), (axis.size, axis.taps, axis.stride, axis.low, tile, bands, band))
+    shape, run = _avg_grad_step(g.shape, g.dtype, axes, include_padding, divisor)
+    result = memory.empty(shape, g.dtype)
+    run(contiguous(g), result)
     return result
 
 
-def _run(path: str, units: int, elements: int, arrays: tuple[np.ndarray, ...], numbers: tuple[int, ...],
-         tables: tuple[np.ndarray, ...] = (), more: tuple[int, ...] = ()) -> None:
-    """Run a kernel whose units cost so many elements: arrays, numbers, tables of int64, numbers."""
-    types = (*[f"{array.dtype.name}*" for array in arrays], *["int64"] * len(numbers), *["int64*"] * len(tables),
-             *["int64"] * len(more))
-    threads.launch(range_kernel(path, *types), units, grain(elements), *arrays, *numbers, *tables, *more)
+@lru_cache(1024)
+def _avg_grad_step(shape: Shape, dtype: np.dtype, axes: tuple[Axis, ...], include_padding: bool,
+                   divisor: float | None) -> tuple[Shape, Run]:
+    plan, lead = plan_of(axes), _lead(shape, axes)
+    planes, width, lines, arrays = prod(lead), plan.axis.results, plan.lines, (dtype, dtype)
+    sizes, pieces = (*lead, *[axis.size for axis in axes]), plan.phases()
+    given = _cells(axes, include_padding, divisor, dtype)
+    if plan.is_whole:
+        return sizes, _step("averages:spread_whole", planes, plan.plane, arrays, *given, plan.plane)
+    if pieces is None:
+        return sizes, _step("averages:spread_each", planes, plan.plane, arrays, *given, plan.plane, plan.rows, width,
+                            lines.starts, lines.members, plan.firsts, plan.counts)
+    readers, size = _readers(axes), plan.axis.size
+    bands, band = plan.bands(plan.line_count, pieces[1], size)
+    return sizes, _step("averages:spread_slide", planes * bands, band * size, arrays, *given, plan.rows, width,
+                        plan.line_count, readers.starts, readers.members, plan.firsts, plan.counts, size,
+                        *plan.steps[:3], *pieces, bands, band)
+
+
+def _step(path: str, units: int, elements: int, arrays: tuple[np.dtype, ...], *more: np.ndarray | int) -> Run:
+    """What runs a kernel of `units` units, which cost so many elements each, on arrays of these dtypes and on tables
+    and numbers that stay as they are."""
+    kinds = [f"{table.dtype.name}*" if isinstance(table, np.ndarray) else "int64" for table in more]
+    kernel = range_kernel(path, *[f"{dtype.name}*" for dtype in arrays], *kinds)
+    words = [threads.address_of(table) if isinstance(table, np.ndarray) else int(table) for table in more]
+    tail, pack, least = Struct(f"{len(words)}q").pack(*words), Struct(f"{len(arrays)}q").pack, grain(elements)
+    held = more                                  # the tables must live as long as their addresses
+
+    def run(*given: np.ndarray) -> None:
+        assert held is more
+        if units:
+            threads.run(kernel.address, pack(*map(threads.address_of, given)) + tail, units, least)
+    return run

@@ -75,9 +75,9 @@ def _max_pool(table: Table, x: Any, axes: Axes) -> tuple[Any, Any]:
 def _max_pool_grad(table: Table, g: Any, places: Any, sizes: Shape) -> Any:
     if table.has("max_pool_grad"):
         return table.max_pool_grad(g, places, sizes)
-    lead = tuple(g.shape)[:len(g.shape) - len(sizes)]
+    lead, results = tuple(g.shape)[:len(g.shape) - len(sizes)], tuple(g.shape)[len(g.shape) - len(sizes):]
     zeros = table.full((product(lead), product(sizes)), 0, table.dtype_of(g))
-    flat = [table.reshape(part, (product(lead), -1 if product(lead) else 0)) for part in (places, g)]
+    flat = [table.reshape(part, (product(lead), product(results))) for part in (places, g)]
     return table.reshape(registry["add_along"].run((zeros, *flat), {"axis": 1}), (*lead, *sizes))
 
 

@@ -4,7 +4,7 @@ Sums and gradients of a row depend on neither threads nor tiles: every element i
 """
 
 from ..intrinsics import mark_kernel
-from .pooling import ROOM, TILE, rounded, store
+from .pooling import LANES, ROOM, TILE, rounded, store
 from .typed import block, clear, convert, out_of_line, plus, scalar, shift, stack_like
 
 
@@ -17,6 +17,41 @@ def sum_run(x, count):
     for i in range(count):
         total = plus(total, x[i])
     return total
+
+
+@scalar
+def total_of(x, count, lanes):
+    """The sum of a run whose vectors are few, so that none may be left to single elements. lanes: LANES of them."""
+    for i in range(LANES):
+        lanes[i] = convert(x, 0)
+    whole = count // LANES * LANES
+    for first in range(0, count - LANES + 1, LANES):
+        for i in range(LANES):
+            lanes[i] += x[first + i]
+    for i in range(count - whole):
+        lanes[i] += x[whole + i]
+    total = convert(x, 0)
+    for i in range(LANES):
+        total = plus(total, lanes[i])
+    return total
+
+
+def average_whole(start, stop, x, out, line_cells, window_cells, size):
+    """Unit: a plane of `size` elements, whose average is wanted."""
+    mark_kernel()
+    by, lanes = line_cells[0] * window_cells[0], stack_like(x, LANES)
+    for unit in range(start, stop):
+        out[unit] = total_of(shift(x, unit * size), size, lanes) / by
+
+
+def spread_whole(start, stop, g, out, line_cells, window_cells, size):
+    """Unit: a plane of the gradient of average_whole."""
+    mark_kernel()
+    by = line_cells[0] * window_cells[0]
+    for unit in range(start, stop):
+        share, target = g[unit] / by, shift(out, unit * size)
+        for i in range(size):
+            target[i] = share
 
 
 def average_each(start, stop, x, out, line_cells, window_cells, plane_size, rows, width, line_starts, lines, firsts,
@@ -54,11 +89,9 @@ def spread_each(start, stop, g, out, line_cells, window_cells, plane_size, rows,
 
 
 # --------------------------------------------------------------------------------------------- joined rows
-@block
+@scalar
 def add_lines(plane, lines, count, left, span, total):
     """total = the sums of columns over lines."""
-    mark_kernel()
-    out_of_line()
     a, first = shift(plane, lines[0] + left), 1
     if count == 1:
         store(a, total, span)
@@ -110,53 +143,80 @@ def add_windows(line, taps, stride, step, span, total):
         add_taps(line, taps, stride, step, span, total)
 
 
+@scalar
+def add_each(line, width, firsts, taps, total):
+    """total[j] = the sum of a window that follows no common step."""
+    for j in range(width):
+        value = line[firsts[j]]
+        for k in range(firsts[j] + 1, firsts[j] + taps[j]):
+            value += line[k]
+        total[j] = value
+
+
 @block
-def divide(total, by, cells, count, out):
-    """out = total / (by * cells)."""
+def add_rows(plane, room, starts, lines, many, left, need, size, pitch, line):
+    """The sums of the lines of `many` rows, `pitch` elements apart; room: elements of x from the plane on."""
     mark_kernel()
     out_of_line()
-    for j in range(count):
-        out[j] = total[j] / (by * cells[j])
+    begin, end = max(left, 0), min(left + need, size)
+    for i in range(many):
+        here, count, joined = shift(lines, starts[i]), starts[i + 1] - starts[i], shift(line, i * pitch)
+        span = rounded(end - begin)
+        span = span if here[count - 1] + begin + span <= room else end - begin
+        clear(joined, begin - left)
+        add_lines(plane, here, count, begin, span, shift(joined, begin - left))
+        clear(shift(joined, end - left), need - (end - left))
+
+
+@block
+def divide_rows(sums, many, step, line_cells, cells, width, results, out):
+    """out = rows of sums, `step` elements apart, divided by the cells of their windows."""
+    mark_kernel()
+    out_of_line()
+    for i in range(many):
+        source, target, by = shift(sums, i * step), shift(out, i * width), line_cells[i]
+        for j in range(results):
+            target[j] = source[j] / (by * cells[j])
 
 
 def average_slide(start, stop, x, out, line_cells, window_cells, plane_size, total, rows, width, line_starts, lines,
-                  size, taps, stride, low, tile, bands, band):
-    """Unit: `band` of the rows of a plane. As average_each, where window j of a row begins `low` before j * stride.
+                  firsts, counts, size, taps, stride, low, tile, pitch, chunk, bands, band):
+    """Unit: `band` of the rows of a plane. As average_each, where window j of a row begins `low` before j * stride;
+    stride 0 says that it does not.
 
-    size: elements of a line. total: of x. tile: results at a time, whose windows fit into BUFFER elements.
+    size: elements of a line. total: of x. tile: results of a row at a time, whose windows fit into `pitch` elements.
+    chunk: rows at a time, if a tile is a row.
     """
     mark_kernel()
     line, sums = stack_like(x, ROOM), stack_like(x, TILE)
+    step = pitch // stride if stride > 0 else width
     for unit in range(start, stop):
-        number, first = unit // bands, unit % bands * band
-        plane = shift(x, number * plane_size)
-        for row in range(first, min(first + band, rows)):
-            here, count = shift(lines, line_starts[row]), line_starts[row + 1] - line_starts[row]
-            room = total - number * plane_size - here[count - 1]
-            j = 0
+        number, row = unit // bands, unit % bands * band
+        plane, last = shift(x, number * plane_size), min(row + band, rows)
+        while row < last:
+            many, j, starts = min(chunk, last - row), 0, shift(line_starts, row)
             while j < width:
-                results, left = min(tile, width - j), j * stride - low
+                results = min(tile, width - j)
                 need = (results - 1) * stride + taps
-                begin, end = max(left, 0), min(left + need, size)
-                span = rounded(end - begin)
-                span = span if begin + span <= room else end - begin
-                clear(line, begin - left)
-                add_lines(plane, here, count, begin, span, shift(line, begin - left))
-                clear(shift(line, end - left), need - (end - left))
-                add_windows(line, taps, stride, 1, rounded(results), sums)
+                add_rows(plane, total - number * plane_size, starts, lines, many, j * stride - low, need, size, pitch,
+                         line)
+                if stride > 0:
+                    add_windows(line, taps, stride, 1, rounded((many - 1) * step + results), sums)
+                else:
+                    for i in range(many):
+                        add_each(shift(line, i * pitch), width, firsts, counts, shift(sums, i * step))
                 target = shift(out, (number * rows + row) * width + j)
-                divide(sums, line_cells[row], shift(window_cells, j), results, target)
+                divide_rows(sums, many, step, shift(line_cells, row), shift(window_cells, j), width, results, target)
                 j += tile
+            row += many
 
 
 # ---------------------------------------------------------------------------------------------- the way back
-@block
+@scalar
 def add_shares(g, rows, count, width, first, line_cells, cells, span, total):
     """total = what `span` windows of the rows' gradients pass on to a line, each of its cells; 0 beyond the width."""
-    mark_kernel()
-    out_of_line()
     begin, end = max(0, -first), min(span, width - first)
-    clear(total, max(begin, 0))
+    clear(total, begin)
     for i in range(count):
         source, by = shift(g, rows[i] * width + first), line_cells[rows[i]]
         if i == 0:
@@ -167,6 +227,16 @@ def add_shares(g, rows, count, width, first, line_cells, cells, span, total):
                 total[j] += source[j] / (by * cells[first + j])
     start = begin if count == 0 else max(end, begin)
     clear(shift(total, start), span - start)
+
+
+@block
+def share_lines(g, starts, numbers, many, width, first, line_cells, cells, span, total):
+    """The shares of `many` lines, `span` elements each."""
+    mark_kernel()
+    out_of_line()
+    for i in range(many):
+        add_shares(g, shift(numbers, starts[i]), starts[i + 1] - starts[i], width, first, line_cells, cells, span,
+                   shift(total, i * span))
 
 
 @scalar
@@ -205,28 +275,57 @@ def gather_phases(shares, ahead, taps, stride, tile, span, phases):
             clear(target, span)
 
 
-def spread_slide(start, stop, g, out, line_cells, window_cells, rows, width, lines_of, row_starts, row_numbers, size,
-                 taps, stride, low, tile, bands, band):
+@block
+def store_lines(line, many, pitch, size, count, target):
+    """Parts of `many` lines, `pitch` elements apart, to lines of `size`."""
+    mark_kernel()
+    out_of_line()
+    for i in range(many):
+        store(shift(line, i * pitch), shift(target, i * size), count)
+
+
+@block
+def spread_shares(shares, many, width, firsts, taps, size, target):
+    """Lines of windows that follow no common step."""
+    mark_kernel()
+    out_of_line()
+    for i in range(many):
+        line, share = shift(target, i * size), shift(shares, i * width)
+        clear(line, size)
+        for j in range(width):
+            for k in range(firsts[j], firsts[j] + taps[j]):
+                line[k] += share[j]
+
+
+def spread_slide(start, stop, g, out, line_cells, window_cells, rows, width, lines_of, row_starts, row_numbers, firsts,
+                 counts, size, taps, stride, low, tile, chunk, bands, band):
     """Unit: `band` of the lines of a plane of the gradient of average_slide.
 
     lines_of: lines of a plane. Line i is read by the rows row_numbers[row_starts[i] : row_starts[i + 1]]. tile: cells
-    of one phase of the stride at a time, so that tile * stride fits into BUFFER elements.
+    of one phase of the stride at a time, so that tile * stride fits into BUFFER elements. chunk: lines at a time, if
+    all their cells are a tile.
     """
     mark_kernel()
     shares, phases, line = stack_like(g, ROOM), stack_like(g, ROOM), stack_like(g, ROOM)
-    ahead = (taps - 1) // stride
+    ahead = (taps - 1) // stride if stride > 0 else 0
     for unit in range(start, stop):
         number, first = unit // bands, unit % bands * band
-        source = shift(g, number * rows * width)
-        for i in range(first, min(first + band, lines_of)):
-            here, count = shift(row_numbers, row_starts[i]), row_starts[i + 1] - row_starts[i]
-            target, q = shift(out, (number * lines_of + i) * size), 0
-            while q * stride < size + low:
+        source, last = shift(g, number * rows * width), min(first + band, lines_of)
+        while first < last:
+            many, q, starts = min(chunk, last - first), 0, shift(row_starts, first)
+            target = shift(out, (number * lines_of + first) * size)
+            if stride == 0:
+                share_lines(source, starts, row_numbers, many, width, 0, line_cells, window_cells, width, shares)
+                spread_shares(shares, many, width, firsts, counts, size, target)
+            while stride > 0 and q * stride < size + low:
                 cells = min(tile, (size + low - q * stride + stride - 1) // stride)
-                add_shares(source, here, count, width, q - ahead, line_cells, window_cells, cells + ahead, shares)
-                gather_phases(shares, ahead, taps, stride, tile, rounded(cells), phases)
-                interleave(phases, stride, tile, cells, line)
+                span = cells + ahead
+                share_lines(source, starts, row_numbers, many, width, q - ahead, line_cells, window_cells, span, shares)
+                whole = (many - 1) * span + cells
+                gather_phases(shares, ahead, taps, stride, tile, rounded(whole), phases)
+                interleave(phases, stride, tile, whole, line)
                 left = q * stride - low
                 begin, end = max(left, 0), min(left + cells * stride, size)
-                store(shift(line, begin - left), shift(target, begin), end - begin)
+                store_lines(shift(line, begin - left), many, span * stride, size, end - begin, shift(target, begin))
                 q += tile
+            first += many

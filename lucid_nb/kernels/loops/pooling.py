@@ -106,11 +106,9 @@ def max_each(start, stop, x, values, places, plane_size, rows, width, line_start
 
 
 # --------------------------------------------------------------------------------------- lines into one
-@block
+@scalar
 def join_lines(plane, lines, count, left, span, best, place):
     """best, place = the maxima of columns over lines and where they are; gives whether there is a NaN."""
-    mark_kernel()
-    out_of_line()
     a, unclear = shift(plane, lines[0] + left), np.int32(0)
     at = lines[0] + left
     if count == 1:
@@ -186,6 +184,18 @@ def join_taps(line, at, taps, stride, step, span, best, place):
             best[j], place[j] = b[j * stride] if wins else best[j], q[j * stride] if wins else place[j]
 
 
+@scalar
+def join_each(line, at, width, firsts, taps, best, place):
+    """best, place = the better of all taps of windows that follow no common step."""
+    for j in range(width):
+        first = firsts[j]
+        value, held = line[first], at[first]
+        for k in range(first + 1, first + taps[j]):
+            wins = better(line[k], at[k], value, held)
+            value, held = line[k] if wins else value, at[k] if wins else held
+        best[j], place[j] = value, held
+
+
 @block
 def join_windows(line, at, taps, stride, step, span, best, place):
     """As join_taps; the common strides are constants, which vectors need."""
@@ -213,42 +223,87 @@ def store(source, target, count):
         target[j] = source[j]
 
 
-def max_slide(start, stop, x, values, places, plane_size, total, rows, width, line_starts, lines, firsts, counts, size,
-              taps, stride, low, dilation, tile, bands, band):
-    """Unit: `band` of the rows of a plane. As max_each, where window j of a row begins `low` before j * stride.
+@block
+def join_rows(plane, room, starts, lines, many, left, need, size, pitch, line, at, marks):
+    """The joined lines of `many` rows, `pitch` elements apart, from column `left` on; gives whether a row has a NaN.
 
-    size: elements of a line. total: of x. tile: results at a time, whose windows fit into BUFFER elements.
+    room: elements of x from the plane on. marks: which rows have a NaN.
     """
     mark_kernel()
-    line, at = stack_like(x, ROOM), stack_of(np.int32, ROOM)
+    out_of_line()
+    begin, end, found = max(left, 0), min(left + need, size), np.int32(0)
+    before, behind = begin - left, end - left
+    for i in range(many):
+        here, count = shift(lines, starts[i]), starts[i + 1] - starts[i]
+        span = rounded(end - begin)
+        span = span if here[count - 1] + begin + span <= room else end - begin
+        joined, place = shift(line, i * pitch), shift(at, i * pitch)
+        fill_outside(joined, place, 0, before)
+        marks[i] = join_lines(plane, here, count, begin, span, shift(joined, before), shift(place, before))
+        fill_outside(joined, place, behind, need)
+        found |= marks[i]
+    return found
+
+
+@block
+def search_rows(plane, starts, lines, many, width, results, firsts, counts, dilation, marks, values, places):
+    """The results of the rows that are marked, one by one."""
+    out_of_line()
+    for i in range(many):
+        if marks[i] != 0:
+            here, count = shift(lines, starts[i]), starts[i + 1] - starts[i]
+            for j in range(results):
+                value, found = search(plane, here, count, firsts[j], counts[j], dilation)
+                values[i * width + j], places[i * width + j] = value, found
+
+
+@scalar
+def store_rows(source, target, many, step, width, results):
+    """Rows of results, `step` elements apart, to rows of `width`."""
+    if step == width:
+        store(source, target, (many - 1) * width + results)
+    else:
+        for i in range(many):
+            store(shift(source, i * step), shift(target, i * width), results)
+
+
+def max_slide(start, stop, x, values, places, plane_size, total, rows, width, line_starts, lines, firsts, counts, size,
+              taps, stride, low, dilation, tile, pitch, chunk, bands, band):
+    """Unit: `band` of the rows of a plane. As max_each, where window j of a row begins `low` before j * stride;
+    stride 0 says that it does not.
+
+    size: elements of a line. total: of x. tile: results of a row at a time, whose windows fit into `pitch` elements.
+    chunk: rows at a time, if a tile is a row.
+    """
+    mark_kernel()
+    line, at, marks = stack_like(x, ROOM), stack_of(np.int32, ROOM), stack_of(np.int32, TILE)
     best, held = stack_like(x, TILE), stack_of(np.int32, TILE)
+    step = pitch // stride if stride > 0 else width
     for unit in range(start, stop):
-        number, first = unit // bands, unit % bands * band
-        plane = shift(x, number * plane_size)
-        for row in range(first, min(first + band, rows)):
-            here, count = shift(lines, line_starts[row]), line_starts[row + 1] - line_starts[row]
-            room = total - number * plane_size - here[count - 1]
-            j = 0
-            while j < width:                           # a range with a step that is no constant could raise
-                results, left = min(tile, width - j), j * stride - low
+        number, row = unit // bands, unit % bands * band
+        plane, last = shift(x, number * plane_size), min(row + band, rows)
+        while row < last:                              # a range with a step that is no constant could raise
+            many, j, starts = min(chunk, last - row), 0, shift(line_starts, row)
+            while j < width:
+                results = min(tile, width - j)
                 need = (results - 1) * stride + (taps - 1) * dilation + 1
-                begin, end = max(left, 0), min(left + need, size)
-                span = rounded(end - begin)
-                span = span if begin + span <= room else end - begin
-                fill_outside(line, at, 0, begin - left)
-                place = begin - left
-                unclear = join_lines(plane, here, count, begin, span, shift(line, place), shift(at, place))
-                target = (number * rows + row) * width + j
-                if unclear:
-                    for i in range(results):
-                        value, found = search(plane, here, count, firsts[j + i], counts[j + i], dilation)
-                        values[target + i], places[target + i] = value, found
+                unclear = join_rows(plane, total - number * plane_size, starts, lines, many, j * stride - low, need,
+                                    size, pitch, line, at, marks)
+                if stride > 0:
+                    span = rounded((many - 1) * step + results)
+                    join_windows(line, at, taps, stride, dilation, span, best, held)
                 else:
-                    fill_outside(line, at, end - left, need)
-                    join_windows(line, at, taps, stride, dilation, rounded(results), best, held)
-                    store(best, shift(values, target), results)
-                    store(held, shift(places, target), results)
+                    for i in range(many):
+                        join_each(shift(line, i * pitch), shift(at, i * pitch), width, firsts, counts,
+                                  shift(best, i * step), shift(held, i * step))
+                target = (number * rows + row) * width + j
+                store_rows(best, shift(values, target), many, step, width, results)
+                store_rows(held, shift(places, target), many, step, width, results)
+                if unclear != 0:
+                    search_rows(plane, starts, lines, many, width, results, shift(firsts, j), shift(counts, j),
+                                dilation, marks, shift(values, target), shift(places, target))
                 j += tile
+            row += many
 
 
 def add_at_places(start, stop, g, places, out, plane_size, results):
