@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import config
 from ..shapes import Shape, Window
-from . import correlation_tile, emission, memory, microkernel, threads
+from . import correlation_tile, depthwise, emission, memory, microkernel, threads
 from . import correlation_words as at
 from .layout import contiguous
 from .planes import Planes, forward_planes, geometry, remainders, triple
@@ -51,6 +51,8 @@ def _for_all_dtypes(entry: Callable[..., np.ndarray]) -> Callable[..., np.ndarra
 @_for_all_dtypes
 def conv(x: np.ndarray, w: np.ndarray, window: Window) -> np.ndarray:
     """Correlation of x (batch, channels, *sizes) with w (filters, channels // groups, *taps)."""
+    if quick := depthwise.forward_plan(x.shape, w.shape, window, x.dtype):
+        return quick.correlate(x, w, (len(w), *window.output_sizes(x.shape[2:], w.shape[2:])))
     plan = _forward(x.shape, w.shape, window, x.dtype)
     sizes = plan.planes.results
     result = memory.empty((len(x), len(w), *sizes), x.dtype)
@@ -62,6 +64,8 @@ def conv(x: np.ndarray, w: np.ndarray, window: Window) -> np.ndarray:
 @_for_all_dtypes
 def conv_input_grad(g: np.ndarray, w: np.ndarray, window: Window, x_shape: Shape) -> np.ndarray:
     """The gradient of conv in x, from g of the result's shape."""
+    if quick := depthwise.backward_plan(x_shape, w.shape, window, g.dtype):
+        return quick.correlate(g, w, x_shape[1:])
     result = memory.empty((*x_shape[:2], *triple(x_shape[2:], 1)), g.dtype)
     result[...] = 0                              # where no tap reads
     if g.size and result.size and w.size:
@@ -73,6 +77,8 @@ def conv_input_grad(g: np.ndarray, w: np.ndarray, window: Window, x_shape: Shape
 @_for_all_dtypes
 def conv_weight_grad(x: np.ndarray, g: np.ndarray, window: Window, w_shape: Shape) -> np.ndarray:
     """The gradient of conv in w, from g of the result's shape."""
+    if quick := depthwise.slopes_plan(x.shape, w_shape, window, x.dtype):
+        return quick.add_products(x, g, w_shape)
     totals = memory.empty(w_shape, x.dtype)
     if g.size and totals.size:
         _forward(x.shape, w_shape, window, x.dtype).add_products(_five(x), _five(g), totals)

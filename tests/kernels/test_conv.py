@@ -10,42 +10,13 @@ from hypothesis import strategies as st
 from scipy import signal
 
 from lucid_nb import config
-from lucid_nb.kernels import memory, planes, threads
+from lucid_nb.kernels import planes, threads
 from lucid_nb.kernels.conv import conv, conv_input_grad, conv_weight_grad
 from lucid_nb.shapes import Window
+from tests.naive_conv import guarded, naive, values  # noqa: F401  guarded: a fixture
 
 RANDOM = np.random.default_rng(5)
 FLOATS = ["float32", "float64"]
-
-
-def values(shape, dtype=np.float32):
-    return RANDOM.standard_normal(shape).astype(dtype)
-
-
-def tap_pairs(x_shape, w_shape, window):
-    """For each tap: its index, and what of the padded input it reads."""
-    results = window.output_sizes(x_shape[2:], w_shape[2:])
-    for tap in np.ndindex(*w_shape[2:]):
-        yield tap, tuple(slice(at * dilation, at * dilation + (count - 1) * stride + 1, stride)
-                         for at, dilation, count, stride in zip(tap, window.dilation, results, window.stride))
-
-
-def naive(x, w, g, window):
-    """Result and gradients by the definition, in float64 or complex128, a tap at a time."""
-    x, w, g, groups = *(array.astype(np.result_type(array, np.float64)) for array in (x, w, g)), window.groups
-    pairs = [(0, 0), (0, 0), *zip(window.low, window.high)]
-    padded = np.pad(x, pairs).reshape(len(x), groups, -1, *(n + a + b for n, (a, b) in zip(x.shape[2:], pairs[2:])))
-    slopes, padded_slopes = g.reshape(len(g), groups, -1, *g.shape[2:]), np.zeros_like(padded)
-    result, weight_slopes = np.zeros_like(slopes), np.zeros_like(w)
-    filters = w.reshape(groups, -1, *w.shape[1:])
-    for tap, place in tap_pairs(x.shape, w.shape, window):
-        read, weight = padded[:, :, :, *place], filters[:, :, :, *tap]
-        result += np.einsum("ngc...,gfc->ngf...", read, weight)
-        padded_slopes[:, :, :, *place] += np.einsum("ngf...,gfc->ngc...", slopes, weight)
-        axes = "xyz"[:window.ndim]
-        weight_slopes[:, :, *tap] = np.einsum(f"ngc{axes},ngf{axes}->gfc", read, slopes).reshape(w.shape[:2])
-    inner = tuple(slice(low, low + size) for low, size in zip(window.low, x.shape[2:]))
-    return result.reshape(g.shape), padded_slopes.reshape(*x.shape[:2], *padded.shape[3:])[:, :, *inner], weight_slopes
 
 
 def assert_all_near(x, w, window):
@@ -176,27 +147,9 @@ def test_infinities_reach_only_the_results_that_read_them():
     np.testing.assert_array_equal(np.isinf(slopes[0, 0]), np.arange(9).reshape(3, 3) == 0)
 
 
-@pytest.fixture
-def guarded(monkeypatch):
-    """Every array that the kernels are given lies between guards, which must not change."""
-    buffers = []
-
-    def empty(shape, dtype):
-        dtype, count = np.dtype(dtype), int(np.prod(shape))
-        buffer = np.full(count + 2048, 77, dtype)
-        buffers.append((buffer, count))
-        return buffer[1024:1024 + count].reshape(shape)
-
-    monkeypatch.setattr(memory, "empty", empty)
-    yield
-    assert buffers
-    for buffer, count in buffers:
-        assert (buffer[:1024] == 77).all() and (buffer[1024 + count:] == 77).all()
-
-
 @pytest.mark.parametrize("filters", [1, 2, 3, 4, 5, 8, 9])
 @pytest.mark.parametrize("sizes", [(1,), (513,), (3, 3), (23, 23), (2, 511), (2, 3, 4)], ids=str)
-def test_kernels_write_inside_their_arrays(filters, sizes, guarded):
+def test_kernels_write_inside_their_arrays(filters, sizes, guarded):  # noqa: F811
     ndim = len(sizes)
     for stride in (1, 2):
         window = Window((stride,) * ndim, (1,) * ndim, (1,) * ndim, (1,) * ndim)

@@ -1,0 +1,56 @@
+"""Convolution and its gradients by the definition, and memory that lies between guards."""
+
+import numpy as np
+import pytest
+
+from lucid_nb.kernels import memory
+
+RANDOM = np.random.default_rng(5)
+
+
+def values(shape, dtype=np.float32):
+    return RANDOM.standard_normal(shape).astype(dtype)
+
+
+def tap_pairs(x_shape, w_shape, window):
+    """For each tap: its index, and what of the padded input it reads."""
+    results = window.output_sizes(x_shape[2:], w_shape[2:])
+    for tap in np.ndindex(*w_shape[2:]):
+        yield tap, tuple(slice(at * dilation, at * dilation + (count - 1) * stride + 1, stride)
+                         for at, dilation, count, stride in zip(tap, window.dilation, results, window.stride))
+
+
+def naive(x, w, g, window):
+    """Result and gradients by the definition, in float64 or complex128, a tap at a time."""
+    x, w, g, groups = *(array.astype(np.result_type(array, np.float64)) for array in (x, w, g)), window.groups
+    pairs = [(0, 0), (0, 0), *zip(window.low, window.high)]
+    padded = np.pad(x, pairs).reshape(len(x), groups, -1, *(n + a + b for n, (a, b) in zip(x.shape[2:], pairs[2:])))
+    slopes, padded_slopes = g.reshape(len(g), groups, -1, *g.shape[2:]), np.zeros_like(padded)
+    result, weight_slopes = np.zeros_like(slopes), np.zeros_like(w)
+    filters = w.reshape(groups, -1, *w.shape[1:])
+    for tap, place in tap_pairs(x.shape, w.shape, window):
+        read, weight = padded[:, :, :, *place], filters[:, :, :, *tap]
+        result += np.einsum("ngc...,gfc->ngf...", read, weight)
+        padded_slopes[:, :, :, *place] += np.einsum("ngf...,gfc->ngc...", slopes, weight)
+        axes = "xyz"[:window.ndim]
+        weight_slopes[:, :, *tap] = np.einsum(f"ngc{axes},ngf{axes}->gfc", read, slopes).reshape(w.shape[:2])
+    inner = tuple(slice(low, low + size) for low, size in zip(window.low, x.shape[2:]))
+    return result.reshape(g.shape), padded_slopes.reshape(*x.shape[:2], *padded.shape[3:])[:, :, *inner], weight_slopes
+
+
+@pytest.fixture
+def guarded(monkeypatch):
+    """Every array that the kernels are given lies between guards, which must not change."""
+    buffers = []
+
+    def empty(shape, dtype):
+        dtype, count = np.dtype(dtype), int(np.prod(shape))
+        buffer = np.full(count + 2048, 77, dtype)
+        buffers.append((buffer, count))
+        return buffer[1024:1024 + count].reshape(shape)
+
+    monkeypatch.setattr(memory, "empty", empty)
+    yield
+    assert buffers
+    for buffer, count in buffers:
+        assert (buffer[:1024] == 77).all() and (buffer[1024 + count:] == 77).all()
