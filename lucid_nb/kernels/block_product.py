@@ -1,8 +1,8 @@
 """Products of blocks that lie in the caches, for kernels that make them and use them up: attention.
 
 One emitted function multiplies rows of any strides with columns that lie side by side, a register tile at a time:
-ROWS rows by two vectors, each number of the left operand spread over a vector (K. Goto, R. van de Geijn, Anatomy of
-high-performance matrix multiplication, 2008). The right operand comes in panels of `width` columns, packed or in place.
+up to eight rows by two vectors, each number of the left operand spread over a vector (K. Goto, R. van de Geijn, Anatomy
+of high-performance matrix multiplication, 2008). The right operand comes in panels of `width` columns, packed or not.
 """
 
 from functools import cache, partial
@@ -10,11 +10,11 @@ from functools import cache, partial
 from llvmlite import ir
 
 from . import compiler
-from .emission import Emitter, kernel, lanes
+from .emission import Emitter, kernel, lanes, registers
 from .microkernel import Tile, multiply
 
 VECTORS = 2                        # of a panel's row
-ROWS = (8, 4, 2, 1)                # of a tile; the last rows of a block are taken by smaller tiles
+ROWS, FEWER_ROWS = (8, 4, 2, 1), (6, 4, 2, 1)      # of tiles with 32 and with 16 registers; small ones take the rest
 
 
 def width(dtype: str) -> int:
@@ -54,7 +54,7 @@ def _emit_product(e: Emitter, rows: ir.Value, cols: ir.Value, depth: ir.Value, a
 
         def tiles(vectors):
             done = e.index(0)
-            for count in ROWS:
+            for count in ROWS if registers() == 32 else FEWER_ROWS:
                 def tile(row, carried, count=count):
                     left_rows, result_rows = e.at(a, e.mul(row, a_row)), e.at(e.at(c, e.mul(row, c_row)), first)
                     multiply(Tile(e.dtype, count, vectors), e, depth, left_rows, a_row, a_step, here, b_row,

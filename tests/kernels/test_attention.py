@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lucid_nb.kernels import memory, threads
+from lucid_nb import config
+from lucid_nb.errors import ConfigError
+from lucid_nb.kernels import compiler, memory, threads
 from lucid_nb.kernels.attention import attention, attention_grad
 
 module = importlib.import_module("lucid_nb.kernels.attention")
@@ -116,6 +118,22 @@ def test_scores_far_apart_neither_overflow_nor_vanish(dtype):
     found, _ = attention(q, k, v, None, False, 1.0)
     scores = np.abs(q[0, 0].astype(float)) @ np.abs(k[0, 0].T.astype(float))
     assert np.all(np.abs(found - out) <= 8 * np.finfo(dtype).eps * scores.max() * np.abs(v).max())
+
+
+@pytest.mark.parametrize("width", [128, 256, 512])
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_vectors_of_every_width(dtype, width):
+    before = config.vector_width
+    try:
+        config.vector_width = width
+        if compiler.vector_width() != width:
+            pytest.skip(f"this CPU has no vectors of {width} bits")
+        with guarded():
+            check(*[drawn((1, 2, rows, 19), dtype, rows) for rows in (77, 141, 141)], None, True, 0.4)
+    except ConfigError as error:
+        pytest.skip(str(error))
+    finally:
+        config.vector_width = before
 
 
 @pytest.mark.parametrize("causal", [False, True])
