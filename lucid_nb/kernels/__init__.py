@@ -27,7 +27,7 @@ from .index import (  # noqa: F401
 )
 from .masks import compress, expand, nonzero  # noqa: F401
 from .moments import moments  # noqa: F401
-from .normalization import normalize, normalize_grad  # noqa: F401
+from .normalization import normalize, normalize_grad, remember  # noqa: F401
 from .pooling import avg_pool, avg_pool_grad, max_pool, max_pool_grad  # noqa: F401
 from .random import dropout, random_bits  # noqa: F401
 from .recurrent import recurrent, recurrent_grad  # noqa: F401

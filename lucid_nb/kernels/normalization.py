@@ -1,10 +1,12 @@
 """Normalisation of a batch, or of groups of channels: fused forward and backward by the kernels of loops/.
 
-`x` is (batch, channels, plane) where statistics are those of a channel (axes (0, 2)), and (batch, groups, channels of a
-group, plane) where they are those of a group (axes (2, 3)); all float32 or all float64. Statistics have extents of 1
-along those axes; weight and bias have them along all others but that of channels (and groups).
+x is read as (batch, channels, plane) where statistics are those of a channel (axes (0, 2)), and as (batch, groups,
+channels of a group, plane) where they are those of a group (axes (2, 3)); all float32 or all float64. Statistics have
+extents of 1 along those axes; weight and bias have an element for each channel (of each group).
 """
-from functools import cache
+from functools import lru_cache
+from math import prod
+from struct import Struct
 
 import numpy as np
 
@@ -14,55 +16,84 @@ from .copying import contiguous
 from .reduce import reduce
 from .steps import DOUBLE, grain, range_kernel
 from .store import RangeKernel
+from .threads import address_of
 
-ROW_BLOCK, PANEL = 32, 128                         # as in loops/
+ROW_BLOCK, PANEL, CHANNELS = 32, 128, 32           # as in loops/
+TOGETHER, LEAST_UNITS = 2048, 8                    # elements of an image that a unit takes, and units there should be
 COST, GRADIENT_COST = 3, 4                         # of an element, in elements that are only read
 new = np.empty                                     # of what is small
 
 
-def normalize(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, axes: Shape, eps: float,
+def normalize(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, shape: Shape, axes: Shape, eps: float,
               centred: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(x - mean) / sqrt(variance + eps) * weight + bias, the mean, and the biased variance.
+    """(x - mean) / sqrt(variance + eps) * weight + bias in the shape of x, the mean, and the biased variance.
 
     Not `centred`, the mean is 0 and the variance is about 0. Of no elements, statistics are NaN.
     """
-    x, weight, bias = map(contiguous, (x, weight, bias))
-    out, kept = memory.empty(x.shape, x.dtype), reduced_shape(x.shape, axes, True)
-    mean, variance = memory.empty(kept, x.dtype), memory.empty(kept, x.dtype)
+    x, weight, bias = contiguous(x), contiguous(weight), contiguous(bias)
+    plan = _plan("", shape, x.dtype, axes, eps, centred)
+    out, mean, variance = memory.empty(x.shape, x.dtype), new(plan.kept, x.dtype), new(plan.kept, x.dtype)
     if x.size == 0:
         mean[...] = variance[...] = np.nan
-        return out, mean, variance
-    path, sizes, units = _geometry("", x.shape, centred)
-    threads.launch(_kernel(path, 6, len(sizes), x.dtype.name), units, grain(x.size // units * COST),
-                   x, weight, bias, out, mean, variance, *sizes, eps)
+    else:
+        plan.run(x, weight, bias, out, mean, variance)
     return out, mean, variance
 
 
 def normalize_grad(g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.ndarray, variance: np.ndarray,
-                   axes: Shape, eps: float, centred: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The gradients of x, weight and bias, by what `normalize` gave and got."""
-    g, x, weight, mean, variance = map(contiguous, (g, x, weight, mean, variance))
-    out = memory.empty(x.shape, x.dtype)
+                   shape: Shape, axes: Shape, eps: float, centred: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The gradients of x, weight and bias in their shapes, by what `normalize` gave and got."""
+    g, x, weight = contiguous(g), contiguous(x), contiguous(weight)
+    plan, out = _plan("grad_", shape, x.dtype, axes, eps, centred), memory.empty(x.shape, x.dtype)
+    of_weight, of_bias = new(weight.shape, x.dtype), new(weight.shape, x.dtype)
+    operands = (g, x, weight, contiguous(mean), contiguous(variance), out)
     if x.size == 0:
-        return out, np.zeros(weight.shape, x.dtype), np.zeros(weight.shape, x.dtype)
-    path, sizes, units = _geometry("grad_", x.shape, centred)
-    operands = [g, x, weight, mean, variance, out]
-    work = grain(x.size // units * GRADIENT_COST)
-    if x.ndim == 3:
-        of_weight, of_bias = new(weight.shape, x.dtype), new(weight.shape, x.dtype)
-        threads.launch(_kernel(path, 8, len(sizes), x.dtype.name), units, work, *operands, of_weight, of_bias,
-                       *sizes, eps)
-        return out, of_weight, of_bias
-    if path.endswith("grad_rows"):
-        parts = new((2, units, sizes[1]), x.dtype)
-        threads.launch(_kernel(path, 8, len(sizes), x.dtype.name), units, work, *operands, parts[0], parts[1],
-                       *sizes, eps)
-        of_weight, of_bias = reduce("sum", parts, (1,), False, x.dtype)
+        of_weight[...] = of_bias[...] = 0
+    elif len(shape) == 3:
+        plan.run(*operands, of_weight, of_bias)
+    elif plan.path.endswith("grad_rows"):
+        parts = new((2, plan.units, shape[2]), x.dtype)
+        plan.run(*operands, parts[0], parts[1])
+        for target, part in zip((of_weight, of_bias), parts):
+            target.reshape(-1)[...] = reduce("sum", part, (0,), False, x.dtype)
     else:
-        sums = new((x.shape[0], weight.size, 2), DOUBLE)
-        threads.launch(_kernel(path, 7, len(sizes), x.dtype.name), units, work, *operands, sums, *sizes, eps)
-        of_bias, of_weight = reduce("sum", sums, (0,), False, DOUBLE).astype(x.dtype).T
-    return out, of_weight.reshape(weight.shape), of_bias.reshape(weight.shape)
+        sums = new((shape[0], weight.size, 2), DOUBLE)
+        plan.run(*operands, sums)
+        total = reduce("sum", sums, (0,), False, DOUBLE)
+        of_bias.reshape(-1)[...], of_weight.reshape(-1)[...] = total[:, 0], total[:, 1]
+    return out, of_weight, of_bias
+
+
+def remember(running: np.ndarray, found: np.ndarray, momentum: float, factor: float) -> None:
+    """Move running statistics, in place, by a share towards what was found, times a factor."""
+    running *= 1 - momentum
+    running += (found.reshape(running.shape) * (momentum * factor)).astype(running.dtype, copy=False)
+
+
+class _Plan:
+    """A kernel and all that it takes but the arrays."""
+
+    def __init__(self, path: str, units: int, work: int, kernel: RangeKernel, sizes: tuple[int, ...], eps: float,
+                 kept: Shape) -> None:
+        self.path, self.units, self.grain, self.kernel, self.kept = path, units, grain(work), kernel, kept
+        arrays = len(kernel.types) - len(sizes) - 1
+        self.pack, self.tail = Struct(f"{arrays}q").pack, Struct(f"{len(sizes)}qd").pack(*sizes, eps)
+
+    def run(self, *arrays: np.ndarray) -> None:
+        """Run the kernel."""
+        threads.run(self.kernel.address, self.pack(*map(address_of, arrays)) + self.tail, self.units, self.grain)
+
+
+@lru_cache(4096)
+def _plan(gradient: str, shape: Shape, dtype: np.dtype, axes: Shape, eps: float, centred: bool) -> _Plan:
+    """The plan for arrays of a shape."""
+    path, sizes, units = _geometry(gradient, shape, centred)
+    work = prod(shape) // max(1, units) * (GRADIENT_COST if gradient else COST)
+    kinds = [f"{dtype.name}*"] * (6 if not gradient else 7 if path.endswith("grad_planes") and len(shape) == 4 else 8)
+    if len(kinds) == 7:
+        kinds[-1] = "float64*"
+    kernel = range_kernel(path, *kinds, *["int64"] * len(sizes), "float64")
+    return _Plan(path, units, work, kernel, sizes, eps, reduced_shape(shape, axes, True))
 
 
 def _geometry(gradient: str, shape: Shape, centred: bool) -> tuple[str, tuple[int, ...], int]:
@@ -71,19 +102,12 @@ def _geometry(gradient: str, shape: Shape, centred: bool) -> tuple[str, tuple[in
         batch, channels, plane = shape
         if plane == 1:
             return f"normalization_columns:batch_{gradient}columns", (batch, channels), -(-channels // PANEL)
-        return f"normalization:batch_{gradient}planes", (batch, channels, plane), channels
+        together = max(1, min(CHANNELS, channels // LEAST_UNITS, TOGETHER // max(1, plane)))
+        return (f"normalization:batch_{gradient}planes", (batch, channels, plane, together),
+                -(-channels // together))
     batch, groups, channels, plane = shape
     rows, plain = batch * groups, "" if centred else "plain_"
     if gradient and groups == plane == 1:
         return f"normalization:{plain}grad_rows", (rows, channels), -(-rows // ROW_BLOCK)
     kind = "grad_planes" if gradient else "rows"
     return f"normalization:{plain}{kind}", (groups, channels, plane), rows
-
-
-@cache
-def _kernel(path: str, pointers: int, integers: int, dtype: str) -> RangeKernel:
-    """The kernel at a path for so many arrays of a dtype, then integers, then a float; `parts` are float64."""
-    kinds = [f"{dtype}*"] * pointers
-    if path.endswith("grad_planes") and "batch" not in path:
-        kinds[-1] = "float64*"
-    return range_kernel(path, *kinds, *["int64"] * integers, "float64")

@@ -4,8 +4,9 @@ All of them are one primitive on x in the form (batch, channels, plane), statist
 groups, channels of a group, plane), statistics along axes 2 and 3. Half floats are computed in float32.
 """
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 
@@ -17,12 +18,12 @@ from ..errors import ConfigError, DTypeError, ShapeError
 from ..expr import Expr, Vocabulary
 from ..op import Info, Primitive, registry
 from ..shapes import Shape
-from ..tape import grad_mode
 from .movement import as_tensor, astype, reshape
 from .reducers import internal
 
 Weights = tuple[Any, Any]
 BATCH, GROUP = (0, 2), (2, 3)
+FLOATS = (dtypes.FLOAT32, dtypes.FLOAT64)
 
 
 # ---------------------------------------------------------------------------------------------- primitives
@@ -36,8 +37,13 @@ def _standardized(m: Vocabulary, x: Expr, mean: Expr, scale: Expr, shift: Expr) 
     return (x - mean) * scale + shift
 
 
-internal(_inverse_deviation, 2)
-internal(_standardized, 4)
+def _remembered(m: Vocabulary, running: Expr, found: Expr, momentum: Expr, factor: Expr) -> Expr:
+    """A running statistic moved by a share towards what was found, times a factor."""
+    return running * (1 - momentum) + found * (momentum * factor)
+
+
+for _formula, _arity in ((_inverse_deviation, 2), (_standardized, 4), (_remembered, 4)):
+    internal(_formula, _arity)
 
 
 def _statistics(ops: Any, x: Any, axes: Shape, centred: bool) -> tuple[Any, Any, Any]:
@@ -53,28 +59,50 @@ def _mean(ops: Any, x: Any, axes: Shape) -> Any:
     return ops.multiply(ops.sum(x, axes=axes, keepdims=True), 1 / count if count else float("nan"))
 
 
-def _normalize(table: Any, x: Any, weight: Any, bias: Any, axes: Shape, eps: float, centred: bool) -> tuple:
-    """What was normalised, its mean and its variance."""
+class Form(NamedTuple):
+    """How x is normalised: its shape as a batch or as groups, that of weights, and which axes have statistics."""
+
+    shape: Shape
+    weights: Shape
+    axes: Shape
+    eps: float
+    centred: bool = True
+
+
+def _normalize(table: Any, x: Any, weight: Any, bias: Any, form: Form) -> tuple:
+    """What was normalised, in the shape of x, and in that of the form its mean and its variance."""
     if table.has("normalize"):
-        return table.normalize(x, weight, bias, axes, eps, centred)
-    ops = raw_runner
-    _, mean, variance = _statistics(ops, x, axes, centred)
-    scale = ops.multiply(ops.inverse_deviation(variance, eps), weight)
-    return ops.standardized(x, mean, scale, bias), mean, variance
+        return table.normalize(x, weight, bias, form.shape, form.axes, form.eps, form.centred)
+    reshape, shape, ops = table.reshape, tuple(x.shape), raw_runner
+    x, weight, bias = reshape(x, form.shape), reshape(weight, form.weights), reshape(bias, form.weights)
+    _, mean, variance = _statistics(ops, x, form.axes, form.centred)
+    scale = ops.multiply(ops.inverse_deviation(variance, form.eps), weight)
+    return reshape(ops.standardized(x, mean, scale, bias), shape), mean, variance
 
 
-def _pull_normalize(ops: Any, info: Info, g: Any, x: Any, weight: Any, mean: Any, variance: Any, axes: Shape,
-                    eps: float, centred: bool) -> tuple:
+def _pull_normalize(ops: Any, info: Info, g: Any, x: Any, weight: Any, mean: Any, variance: Any, form: Form) -> tuple:
     """The gradients; composed where they are recorded, and where a device has no kernel. Statistics get none."""
     slope = g[0]
-    if not ops.records and backend.of(slope).has("normalize_grad"):
-        return backend.of(slope).normalize_grad(slope, x, weight, mean, variance, axes, eps, centred)
-    centre, _, variance = _statistics(ops, x, axes, centred)
-    inverse = ops.inverse_deviation(variance, eps)
+    if ops.records or not backend.of(slope).has("normalize_grad"):
+        return _composed(ops, info, slope, x, weight, form)
+    return backend.of(slope).normalize_grad(slope, x, weight, mean, variance, form.shape, form.axes, form.eps,
+                                            form.centred)
+
+
+def _composed(ops: Any, info: Info, slope: Any, x: Any, weight: Any, form: Form) -> tuple:
+    """The gradients by other ops, of what is recorded."""
+    slope, x, weight = [ops.reshape(part, shape=shape) for part, shape in
+                        ((slope, form.shape), (x, form.shape), (weight, form.weights))]
+    centre, _, variance = _statistics(ops, x, form.axes, form.centred)
+    inverse = ops.inverse_deviation(variance, form.eps)
     normal, inner = ops.multiply(centre, inverse), ops.multiply(slope, weight)
-    tilt = ops.multiply(normal, _mean(ops, ops.multiply(inner, normal), axes))
-    level = ops.subtract(inner, _mean(ops, inner, axes)) if centred else inner
-    return ops.multiply(inverse, ops.subtract(level, tilt)), ops.multiply(slope, normal), slope
+    tilt = ops.multiply(normal, _mean(ops, ops.multiply(inner, normal), form.axes))
+    level = ops.subtract(inner, _mean(ops, inner, form.axes)) if form.centred else inner
+    of_x = ops.multiply(inverse, ops.subtract(level, tilt))
+    others = tuple([axis for axis, (one, size) in enumerate(zip(form.weights, form.shape)) if one != size])
+    sums = [ops.sum(part, axes=others, keepdims=True) if others else part
+            for part in (ops.multiply(slope, normal), slope)]
+    return tuple([ops.reshape(part, shape=info.shape(number)) for number, part in enumerate((of_x, *sums))])
 
 
 normalize = Primitive("normalize", _normalize, _pull_normalize, keeps=(0, 1, 4, 5))
@@ -86,7 +114,7 @@ def operand(op: str, x: Any, least: int) -> Tensor:
     found = as_tensor(op, x)
     if found.ndim < least:
         raise ShapeError(f"{op}: an input of shape {found.shape} has {found.ndim} axes. Give it {least} or more.")
-    return astype(found, dtypes.real_float(op, found.dtype), copy=False)
+    return found if found.dtype in FLOATS else astype(found, dtypes.real_float(op, found.dtype), copy=False)
 
 
 def checked_eps(op: str, eps: float) -> float:
@@ -107,29 +135,26 @@ def checked_vector(op: str, what: str, given: Any, shape: Shape, x: Tensor) -> T
     return found
 
 
-def _wide(x: Tensor) -> Tensor:
-    return astype(x, dtypes.FLOAT32, copy=False) if x.dtype.itemsize == 2 else x
+def _as(x: Tensor, dtype: Any) -> Tensor:
+    return x if x.dtype == dtype else astype(x, dtype)
 
 
-def _affine(op: str, weights: Weights, shape: Shape, x: Tensor, form: Shape, dtype: Any) -> list[Tensor]:
-    """Weight and bias in a form that broadcasts; ones and zeros where there is none."""
-    table, found = backend.of(x.raw), []
-    for what, given, value in zip(("weight", "bias"), weights, (1, 0)):
-        if given is None:
-            found.append(fresh(table.full(form, value, dtype)))
-        else:
-            found.append(reshape(astype(checked_vector(op, what, given, shape, x), dtype, copy=False), form))
-    return found
+def _wide(dtype: Any) -> Any:
+    return dtypes.FLOAT32 if dtype.itemsize == 2 else dtype
 
 
-def normalized(op: str, x: Tensor, form: Shape, axes: Shape, weights: Weights, weight_shape: Shape, weight_form: Shape,
-               eps: float, centred: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """x normalised in another form, and the statistics, outside any graph."""
-    wide = _wide(x)
-    weight, bias = _affine(op, weights, weight_shape, x, weight_form, wide.dtype)
-    y, mean, variance = apply(normalize, (reshape(wide, form), weight, bias),
-                              {"axes": axes, "eps": checked_eps(op, eps), "centred": centred})
-    return astype(reshape(y, x.shape), x.dtype, copy=False), mean, variance
+def _affine(op: str, weights: Weights, shape: Shape, x: Tensor, dtype: Any) -> list[Tensor]:
+    """Weight and bias; ones and zeros where there is none."""
+    return [fresh(backend.of(x.raw).full(shape, value, dtype)) if given is None else
+            _as(checked_vector(op, what, given, shape, x), dtype)
+            for what, given, value in zip(("weight", "bias"), weights, (1, 0))]
+
+
+def normalized(op: str, x: Tensor, weights: Weights, weight_shape: Shape, form: Form) -> tuple[Tensor, Any, Any]:
+    """x normalised, and the statistics as raw arrays."""
+    dtype = _wide(x.dtype)
+    y, mean, variance = apply(normalize, (_as(x, dtype), *_affine(op, weights, weight_shape, x, dtype)), {"form": form})
+    return _as(y, x.dtype), mean.raw, variance.raw
 
 
 # ----------------------------------------------------------------------------------------------- functions
@@ -137,42 +162,56 @@ def batch_norm(x: Any, running_mean: Tensor | None, running_var: Tensor | None, 
                momentum: float, eps: float, op: str = "batch_norm") -> Tensor:
     """x normalised by the statistics of each channel (axis 1), or by running ones: see nn.functional.batch_norm."""
     x = operand(op, x, 2)
-    channels, count = x.shape[1], shapes.product((x.shape[0], *x.shape[2:]))
-    for what, given in (("running_mean", running_mean), ("running_var", running_var)):
-        if given is not None:
-            checked_vector(op, what, given, (channels,), x)
+    (batch, channels, *rest), eps = x.shape, checked_eps(op, eps)
+    plane, running = math.prod(rest), _running(op, running_mean, running_var, x)
     if not training:
-        if running_mean is None or running_var is None:
+        if running[0] is None or running[1] is None:
             raise ConfigError(f"{op}: running statistics are missing outside training. Give both, or training=True.")
-        return _by_running(op, x, running_mean, running_var, (weight, bias), eps)
+        return _by_running(op, x, running, (weight, bias), eps)
+    count = batch * plane
     if count == 1:
         raise ShapeError(f"{op}: one value a channel in training, shape {x.shape}, has no variance. Use a larger batch "
                          "or .eval().")
-    form = (x.shape[0], channels, shapes.product(x.shape[2:]))
-    y, mean, variance = normalized(op, x, form, BATCH, (weight, bias), (channels,), (1, channels, 1), eps)
+    form = Form((batch, channels, plane), (1, channels, 1), BATCH, eps)
+    y, mean, variance = normalized(op, x, (weight, bias), (channels,), form)
     if count:
-        remember(running_mean, mean.raw, momentum)
-        remember(running_var, variance.raw, momentum, count / (count - 1))
+        _remember(running[0], mean, momentum, 1.0)
+        _remember(running[1], variance, momentum, count / (count - 1))
     return y
 
 
-def _by_running(op: str, x: Tensor, mean: Tensor, variance: Tensor, weights: Weights, eps: float) -> Tensor:
+Running = tuple[Tensor | None, Tensor | None]
+
+
+def _running(op: str, mean: Any, variance: Any, x: Tensor) -> Running:
+    """The running statistics, if they have an element for each channel."""
+    found = [None if given is None else checked_vector(op, what, given, x.shape[1:2], x)
+             for what, given in (("running_mean", mean), ("running_var", variance))]
+    return found[0], found[1]
+
+
+def _by_running(op: str, x: Tensor, running: Running, weights: Weights, eps: float) -> Tensor:
     """x normalised by statistics that are given."""
-    form, dtype = (x.shape[1], *(1,) * (x.ndim - 2)), _wide(x).dtype
-    weight, bias = _affine(op, weights, (x.shape[1],), x, (x.shape[1],), dtype)
-    scale = apply(registry["inverse_deviation"], (astype(variance, dtype, copy=False), checked_eps(op, eps))) * weight
-    middle = astype(mean, dtype, copy=False)
-    y = apply(registry["standardized"], (_wide(x), *[reshape(part, form) for part in (middle, scale, bias)]))
-    return astype(y, x.dtype, copy=False)
+    form, dtype = (x.shape[1], *(1,) * (x.ndim - 2)), _wide(x.dtype)
+    weight, bias = _affine(op, weights, (x.shape[1],), x, dtype)
+    mean, variance = [_as(part, dtype) for part in running if part is not None]
+    scale = apply(registry["inverse_deviation"], (variance, eps)) * weight
+    parts = [reshape(part, form) for part in (mean, scale, bias)] if x.ndim > 2 else [mean, scale, bias]
+    return _as(apply(registry["standardized"], (_as(x, dtype), *parts)), x.dtype)
 
 
-def remember(running: Tensor | None, found: Any, momentum: float, factor: float = 1.0) -> None:
+def _remember(running: Tensor | None, found: Any, momentum: float, factor: float) -> None:
     """Move a running statistic towards what was found, times a factor, by a share."""
     if running is None:
         return
-    with grad_mode(False):
-        mixed = running * (1 - momentum) + reshape(fresh(found), running.shape) * (momentum * factor)
-        running.write(astype(mixed, running.dtype, copy=False), "batch_norm")
+    table = backend.of(found)
+    if table.has("remember") and running.refresh().node is None:
+        running.check_writable("batch_norm")
+        table.remember(running.raw, found, momentum, factor)
+        running.mark_written("batch_norm")
+    else:
+        moved = raw_runner.remembered(running.raw, table.reshape(found, running.shape), momentum, factor)
+        running.write(Tensor(moved), "batch_norm")
 
 
 def instance_norm(x: Any, running_mean: Tensor | None, running_var: Tensor | None, weight: Any, bias: Any,
@@ -183,18 +222,15 @@ def instance_norm(x: Any, running_mean: Tensor | None, running_var: Tensor | Non
     if not use_input_stats:
         return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps, op)
     batch, channels = x.shape[:2]
-    plane = shapes.product(x.shape[2:])
+    plane, running = math.prod(x.shape[2:]), _running(op, running_mean, running_var, x)
     if plane == 1:
         raise ShapeError(f"{op}: one value a channel, shape {x.shape}, has no variance. Use larger images.")
-    for what, given in (("running_mean", running_mean), ("running_var", running_var)):
-        if given is not None:
-            checked_vector(op, what, given, (channels,), x)
-    y, mean, variance = normalized(op, x, (batch, channels, 1, plane), GROUP, (weight, bias), (channels,),
-                                   (1, channels, 1, 1), eps)
+    form = Form((batch, channels, 1, plane), (1, channels, 1, 1), GROUP, checked_eps(op, eps))
+    y, *found = normalized(op, x, (weight, bias), (channels,), form)
     if batch and plane:
-        for running, found, factor in ((running_mean, mean, 1.0), (running_var, variance, plane / (plane - 1))):
-            average = raw_runner.multiply(raw_runner.sum(found.raw, axes=(0,), keepdims=False), 1 / batch)
-            remember(running, average, momentum, factor)
+        for given, part, factor in zip(running, found, (1.0, plane / (plane - 1))):
+            average = raw_runner.multiply(raw_runner.sum(part, axes=(0,), keepdims=False), 1 / batch)
+            _remember(given, average, momentum, factor)
     return y
 
 
@@ -204,13 +240,15 @@ def group_norm(x: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> T
     batch, channels = x.shape[:2]
     if groups < 1 or channels % groups:
         raise ShapeError(f"group_norm: {channels} channels in {groups} groups. Use a divisor of {channels}.")
-    form = (batch, groups, channels // groups, shapes.product(x.shape[2:]))
-    return normalized("group_norm", x, form, GROUP, (weight, bias), (channels,), (1, groups, form[2], 1), eps)[0]
+    inside = channels // groups
+    form = Form((batch, groups, inside, math.prod(x.shape[2:])), (1, groups, inside, 1), GROUP,
+                checked_eps("group_norm", eps))
+    return normalized("group_norm", x, (weight, bias), (channels,), form)[0]
 
 
 def layer_norm(x: Any, normalized_shape: int | Sequence[int], weight: Any, bias: Any, eps: float) -> Tensor:
     """x normalised over its last axes: see nn.functional.layer_norm."""
-    return _over_last_axes("layer_norm", x, normalized_shape, (weight, bias), eps, True)
+    return _over_last_axes("layer_norm", operand("layer_norm", x, 1), normalized_shape, (weight, bias), eps, True)
 
 
 def rms_norm(x: Any, normalized_shape: int | Sequence[int], weight: Any, eps: float | None) -> Tensor:
@@ -228,12 +266,12 @@ def last_axes(op: str, shape: int | Sequence[int]) -> Shape:
     return found
 
 
-def _over_last_axes(op: str, x: Any, sizes: int | Sequence[int], weights: Weights, eps: float,
+def _over_last_axes(op: str, x: Tensor, sizes: int | Sequence[int], weights: Weights, eps: float,
                     centred: bool) -> Tensor:
-    x, wanted = operand(op, x, 1), last_axes(op, sizes)
+    wanted = last_axes(op, sizes)
     if x.shape[-len(wanted):] != wanted:
         raise ShapeError(f"{op}: an input of shape {x.shape} does not end in normalized_shape {wanted}. Make both "
                          "agree.")
-    width = shapes.product(wanted)
-    form = (shapes.product(x.shape[:-len(wanted)]), 1, width, 1)
-    return normalized(op, x, form, GROUP, weights, wanted, (1, 1, width, 1), eps, centred)[0]
+    rows, width = math.prod(x.shape[:-len(wanted)]), math.prod(wanted)
+    form = Form((rows, 1, width, 1), (1, 1, width, 1), GROUP, checked_eps(op, eps), centred)
+    return normalized(op, x, weights, wanted, form)[0]

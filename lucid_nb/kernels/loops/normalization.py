@@ -11,9 +11,9 @@ mean is one of distances to the first element, so that equal elements deviate by
 import numpy as np
 
 from ..intrinsics import mark_kernel, square_root
-from .typed import block, convert, out_of_line, plus, scalar, shift, stack_of
+from .typed import block, clear, convert, out_of_line, plus, scalar, shift, stack_like, stack_of
 
-BLOCK, ROW_BLOCK = 1024, 32
+BLOCK, ROW_BLOCK, CHANNELS = 1024, 32, 32
 
 
 # ------------------------------------------------------------------------------------------------------ sums
@@ -129,8 +129,12 @@ def slopes(g, x, out, width, middle, factor, level, tilt):
 
 
 @scalar
-def slopes_each(g, x, weight, out, weight_part, bias_part, width, middle, scale, level, tilt):
-    """As slopes, g with a weight for each element; what the weights' gradients get is added to the parts."""
+def slopes_each(g, x, weight, out, weight_part, bias_part, width, numbers):
+    """As slopes, g with a weight for each element; what the weights' gradients get is added to the parts.
+
+    numbers: the middle, the inverse deviation, the level and the tilt.
+    """
+    middle, scale, level, tilt = numbers[0], numbers[1], numbers[2], numbers[3]
     for i in range(width):
         deviation = x[i] - middle
         out[i] = g[i] * weight[i] * scale - level - deviation * tilt
@@ -138,46 +142,89 @@ def slopes_each(g, x, weight, out, weight_part, bias_part, width, middle, scale,
         bias_part[i] += g[i]
 
 
+@scalar
+def slopes_of_two(g, x, weight, out, weight_part, bias_part, width, numbers):
+    """`slopes_each` of two rows, one after the other in memory."""
+    middle, scale, level, tilt = numbers[0], numbers[1], numbers[2], numbers[3]
+    middle2, scale2, level2, tilt2 = numbers[4], numbers[5], numbers[6], numbers[7]
+    g2, x2, out2 = shift(g, width), shift(x, width), shift(out, width)
+    for i in range(width):
+        deviation, deviation2 = x[i] - middle, x2[i] - middle2
+        out[i] = g[i] * weight[i] * scale - level - deviation * tilt
+        out2[i] = g2[i] * weight[i] * scale2 - level2 - deviation2 * tilt2
+        weight_part[i] += g[i] * (deviation * scale) + g2[i] * (deviation2 * scale2)
+        bias_part[i] += g[i] + g2[i]
+
+
 # ----------------------------------------------------------------------------------------------- of a batch
-def batch_planes(start, stop, x, weight, bias, out, mean, variance, batch, channels, plane, eps):
-    """Unit: a channel; x is (batch, channels, plane)."""
-    mark_kernel()
-    sums, step, count = stack_of(np.float64, 2), channels * plane, np.float64(batch * plane)
-    for channel in range(start, stop):
-        corner, target = shift(x, channel * plane), shift(out, channel * plane)
-        origin, total = corner[0], 0.0
-        for image in range(batch):
-            total += line_distance_sum(shift(corner, image * step), plane, origin)
-        middle = origin + convert(x, total / count)
-        forget(sums)
-        for image in range(batch):
-            line_deviation_sums(shift(corner, image * step), plane, middle, sums)
-        average, square = settled(middle, sums, count)
-        mean[channel], variance[channel] = convert(x, average), convert(x, square)
-        scale = convert(x, np.float64(weight[channel]) / square_root(square + eps))
-        for image in range(batch):
-            spread(shift(corner, image * step), shift(target, image * step), plane, mean[channel], scale,
-                   bias[channel])
+# A unit takes several channels whose planes are small: memory is then read in longer pieces.
+@scalar
+def rough_plane_means(x, batch, channels, plane, step, middle, totals):
+    """middle = the rough mean of each channel."""
+    for channel in range(channels):
+        totals[channel] = 0.0
+    for image in range(batch):
+        for channel in range(channels):
+            line, origin = shift(x, image * step + channel * plane), x[channel * plane]
+            totals[channel] += line_distance_sum(line, plane, origin)
+    for channel in range(channels):
+        middle[channel] = x[channel * plane] + convert(x, totals[channel] / np.float64(batch * plane))
 
 
-def batch_grad_planes(start, stop, g, x, weight, mean, variance, out, of_weight, of_bias, batch, channels, plane, eps):
-    """Unit: a channel; g, x and out are (batch, channels, plane)."""
+def batch_planes(start, stop, x, weight, bias, out, mean, variance, batch, channels, plane, together, eps):
+    """Unit: `together` (at most CHANNELS) channels; x is (batch, channels, plane)."""
     mark_kernel()
-    sums, step, count = stack_of(np.float64, 2), channels * plane, np.float64(batch * plane)
-    for channel in range(start, stop):
-        corner, middle = channel * plane, mean[channel]
-        forget(sums)
+    sums, step, count = stack_of(np.float64, 2 * CHANNELS), channels * plane, np.float64(batch * plane)
+    middle, scale = stack_like(x, CHANNELS), stack_like(x, CHANNELS)
+    for unit in range(start, stop):
+        first = unit * together
+        here, corner, target = min(together, channels - first), shift(x, first * plane), shift(out, first * plane)
+        rough_plane_means(corner, batch, here, plane, step, middle, sums)
+        for channel in range(2 * here):
+            sums[channel] = 0.0
         for image in range(batch):
-            place = corner + image * step
-            line_slope_sums(shift(g, place), shift(x, place), plane, middle, sums)
-        inverse = 1.0 / square_root(np.float64(variance[channel]) + eps)
-        of_weight[channel], of_bias[channel] = convert(x, sums[1] * inverse), convert(x, sums[0])
-        factor = np.float64(weight[channel]) * inverse
-        level, tilt = factor * sums[0] / count, factor * inverse * inverse * sums[1] / count
+            for channel in range(here):
+                line_deviation_sums(shift(corner, image * step + channel * plane), plane, middle[channel],
+                                    shift(sums, 2 * channel))
+        for channel in range(here):
+            average, square = settled(middle[channel], shift(sums, 2 * channel), count)
+            mean[first + channel], variance[first + channel] = convert(x, average), convert(x, square)
+            scale[channel] = convert(x, np.float64(weight[first + channel]) / square_root(square + eps))
         for image in range(batch):
-            place = corner + image * step
-            slopes(shift(g, place), shift(x, place), shift(out, place), plane, middle, convert(x, factor),
-                   convert(x, level), convert(x, tilt))
+            for channel in range(here):
+                place = image * step + channel * plane
+                spread(shift(corner, place), shift(target, place), plane, mean[first + channel], scale[channel],
+                       bias[first + channel])
+
+
+def batch_grad_planes(start, stop, g, x, weight, mean, variance, out, of_weight, of_bias, batch, channels, plane,
+                      together, eps):
+    """Unit: `together` (at most CHANNELS) channels; g, x and out are (batch, channels, plane)."""
+    mark_kernel()
+    sums, step, count = stack_of(np.float64, 2 * CHANNELS), channels * plane, np.float64(batch * plane)
+    factor, level, tilt = stack_like(x, CHANNELS), stack_like(x, CHANNELS), stack_like(x, CHANNELS)
+    for unit in range(start, stop):
+        first = unit * together
+        here = min(together, channels - first)
+        for channel in range(2 * here):
+            sums[channel] = 0.0
+        for image in range(batch):
+            for channel in range(here):
+                place = image * step + (first + channel) * plane
+                line_slope_sums(shift(g, place), shift(x, place), plane, mean[first + channel],
+                                shift(sums, 2 * channel))
+        for channel in range(here):
+            total, moment = sums[2 * channel], sums[2 * channel + 1]
+            inverse = 1.0 / square_root(np.float64(variance[first + channel]) + eps)
+            of_weight[first + channel], of_bias[first + channel] = convert(x, moment * inverse), convert(x, total)
+            wide = np.float64(weight[first + channel]) * inverse
+            factor[channel], level[channel] = convert(x, wide), convert(x, wide * total / count)
+            tilt[channel] = convert(x, wide * inverse * inverse * moment / count)
+        for image in range(batch):
+            for channel in range(here):
+                place = image * step + (first + channel) * plane
+                slopes(shift(g, place), shift(x, place), shift(out, place), plane, mean[first + channel],
+                       factor[channel], level[channel], tilt[channel])
 
 
 # ----------------------------------------------------------------------------------------------- of rows
@@ -236,25 +283,37 @@ def row_kernels(centred):
                 slopes(shift(g, place), shift(x, place), shift(out, place), plane, middle, factor,
                        convert(x, level), convert(x, tilt))
 
+    @scalar
+    def row_numbers(g, x, weight, width, middle, variance, eps, sums, numbers):
+        """numbers = what slopes_each takes."""
+        forget(sums)
+        for first in range(0, width, BLOCK):
+            weighted_slope_sums(shift(g, first), shift(x, first), shift(weight, first), min(BLOCK, width - first),
+                                middle, sums)
+        inverse = 1.0 / square_root(np.float64(variance) + eps)
+        numbers[0], numbers[1] = middle, convert(x, inverse)
+        numbers[2] = convert(x, inverse * sums[0] / np.float64(width) if centred else 0.0)
+        numbers[3] = convert(x, inverse * inverse * inverse * sums[1] / np.float64(width))
+
     def grad_rows(start, stop, g, x, weight, mean, variance, out, weight_parts, bias_parts, rows, width, eps):
         """Unit: a block of ROW_BLOCK rows of planes of one element, which leaves its part of the weights' gradients."""
         mark_kernel()
-        sums, count = stack_of(np.float64, 2), np.float64(width)
+        sums, numbers = stack_of(np.float64, 2), stack_like(x, 8)
         for unit in range(start, stop):
             weight_part, bias_part = shift(weight_parts, unit * width), shift(bias_parts, unit * width)
-            for i in range(width):
-                weight_part[i], bias_part[i] = convert(x, 0), convert(x, 0)
-            for row in range(unit * ROW_BLOCK, min(rows, (unit + 1) * ROW_BLOCK)):
-                slope, line, middle = shift(g, row * width), shift(x, row * width), mean[row]
-                forget(sums)
-                for first in range(0, width, BLOCK):
-                    weighted_slope_sums(shift(slope, first), shift(line, first), shift(weight, first),
-                                        min(BLOCK, width - first), middle, sums)
-                inverse = 1.0 / square_root(np.float64(variance[row]) + eps)
-                level = inverse * sums[0] / count if centred else 0.0
-                tilt = inverse * inverse * inverse * sums[1] / count
-                slopes_each(slope, line, weight, shift(out, row * width), weight_part, bias_part, width, middle,
-                            convert(x, inverse), convert(x, level), convert(x, tilt))
+            clear(weight_part, width)
+            clear(bias_part, width)
+            row, last = unit * ROW_BLOCK, min(rows, (unit + 1) * ROW_BLOCK)
+            while row < last:
+                slope, line, target = shift(g, row * width), shift(x, row * width), shift(out, row * width)
+                row_numbers(slope, line, weight, width, mean[row], variance[row], eps, sums, numbers)
+                if row + 1 < last:
+                    row_numbers(shift(slope, width), shift(line, width), weight, width, mean[row + 1],
+                                variance[row + 1], eps, sums, shift(numbers, 4))
+                    slopes_of_two(slope, line, weight, target, weight_part, bias_part, width, numbers)
+                else:
+                    slopes_each(slope, line, weight, target, weight_part, bias_part, width, numbers)
+                row += 2
     return rows, grad_planes, grad_rows
 
 

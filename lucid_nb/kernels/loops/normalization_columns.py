@@ -20,22 +20,24 @@ def flush(part, total, width):
 
 
 @scalar
-def ends_block(row, rows):
-    """Whether the sums of a block of rows are complete with this row."""
-    return row % ROW_BLOCK == ROW_BLOCK - 1 or row == rows - 1
-
-
-@scalar
 def rough_means(x, rows, step, middle, part, total, width):
     """middle = the rough mean of each column."""
     clear(part, width)
     clear(total, width)
-    for row in range(rows):
-        line = shift(x, row * step)
-        for j in range(width):
-            part[j] += line[j] - x[j]
-        if ends_block(row, rows):
-            flush(part, total, width)
+    for first in range(0, rows, ROW_BLOCK):
+        last, row = min(rows, first + ROW_BLOCK), first
+        while row + 4 <= last:
+            a, b = shift(x, row * step), shift(x, (row + 1) * step)
+            c, d = shift(x, (row + 2) * step), shift(x, (row + 3) * step)
+            for j in range(width):
+                part[j] += ((a[j] - x[j]) + (b[j] - x[j])) + ((c[j] - x[j]) + (d[j] - x[j]))
+            row += 4
+        while row < last:
+            a = shift(x, row * step)
+            for j in range(width):
+                part[j] += a[j] - x[j]
+            row += 1
+        flush(part, total, width)
     for j in range(width):
         middle[j] = x[j] + convert(x, total[j] / np.float64(rows))
 
@@ -47,15 +49,41 @@ def column_sums(x, rows, step, middle, part, part_square, off, square, width):
     clear(part_square, width)
     clear(off, width)
     clear(square, width)
-    for row in range(rows):
-        line = shift(x, row * step)
+    for first in range(0, rows, ROW_BLOCK):
+        last, row = min(rows, first + ROW_BLOCK), first
+        while row + 4 <= last:
+            a, b = shift(x, row * step), shift(x, (row + 1) * step)
+            c, d = shift(x, (row + 2) * step), shift(x, (row + 3) * step)
+            for j in range(width):
+                one, two, three, four = a[j] - middle[j], b[j] - middle[j], c[j] - middle[j], d[j] - middle[j]
+                part[j] += (one + two) + (three + four)
+                part_square[j] += (one * one + two * two) + (three * three + four * four)
+            row += 4
+        while row < last:
+            a = shift(x, row * step)
+            for j in range(width):
+                one = a[j] - middle[j]
+                part[j] += one
+                part_square[j] += one * one
+            row += 1
+        flush(part, off, width)
+        flush(part_square, square, width)
+
+
+@scalar
+def spread_columns(x, out, rows, step, mean, scale, bias, width):
+    """out = (x - mean) * scale + bias, all three for each column."""
+    row = 0
+    while row + 2 <= rows:
+        a, b = shift(x, row * step), shift(x, (row + 1) * step)
+        first, second = shift(out, row * step), shift(out, (row + 1) * step)
         for j in range(width):
-            deviation = line[j] - middle[j]
-            part[j] += deviation
-            part_square[j] += deviation * deviation
-        if ends_block(row, rows):
-            flush(part, off, width)
-            flush(part_square, square, width)
+            first[j], second[j] = (a[j] - mean[j]) * scale[j] + bias[j], (b[j] - mean[j]) * scale[j] + bias[j]
+        row += 2
+    if row < rows:
+        a, first = shift(x, row * step), shift(out, row * step)
+        for j in range(width):
+            first[j] = (a[j] - mean[j]) * scale[j] + bias[j]
 
 
 def batch_columns(start, stop, x, weight, bias, out, mean, variance, rows, cols, eps):
@@ -65,7 +93,7 @@ def batch_columns(start, stop, x, weight, bias, out, mean, variance, rows, cols,
     off, square, count = stack_of(np.float64, PANEL), stack_of(np.float64, PANEL), np.float64(rows)
     for unit in range(start, stop):
         left = unit * PANEL
-        width, corner, target = min(PANEL, cols - left), shift(x, left), shift(out, left)
+        width, corner = min(PANEL, cols - left), shift(x, left)
         rough_means(corner, rows, cols, middle, part, off, width)
         column_sums(corner, rows, cols, middle, part, part_square, off, square, width)
         average, spread = shift(mean, left), shift(variance, left)
@@ -75,10 +103,7 @@ def batch_columns(start, stop, x, weight, bias, out, mean, variance, rows, cols,
             rest = rest if rest > 0.0 or rest != rest else 0.0
             average[j], spread[j] = convert(x, np.float64(middle[j]) + moved), convert(x, rest)
             part[j] = convert(x, np.float64(weight[left + j]) / square_root(rest + eps))
-        for row in range(rows):
-            line, result, shifts = shift(corner, row * cols), shift(target, row * cols), shift(bias, left)
-            for j in range(width):
-                result[j] = (line[j] - average[j]) * part[j] + shifts[j]
+        spread_columns(corner, shift(out, left), rows, cols, average, part, shift(bias, left), width)
 
 
 @scalar
@@ -88,14 +113,34 @@ def column_slope_sums(g, x, rows, step, mean, part, part_moment, total, moment, 
     clear(part_moment, width)
     clear(total, width)
     clear(moment, width)
+    for first in range(0, rows, ROW_BLOCK):
+        last, row = min(rows, first + ROW_BLOCK), first
+        while row + 4 <= last:
+            a, b, c, d = row * step, (row + 1) * step, (row + 2) * step, (row + 3) * step
+            ga, gb, gc, gd = shift(g, a), shift(g, b), shift(g, c), shift(g, d)
+            xa, xb, xc, xd = shift(x, a), shift(x, b), shift(x, c), shift(x, d)
+            for j in range(width):
+                part[j] += (ga[j] + gb[j]) + (gc[j] + gd[j])
+                part_moment[j] += ((ga[j] * (xa[j] - mean[j]) + gb[j] * (xb[j] - mean[j]))
+                                   + (gc[j] * (xc[j] - mean[j]) + gd[j] * (xd[j] - mean[j])))
+            row += 4
+        while row < last:
+            ga, xa = shift(g, row * step), shift(x, row * step)
+            for j in range(width):
+                part[j] += ga[j]
+                part_moment[j] += ga[j] * (xa[j] - mean[j])
+            row += 1
+        flush(part, total, width)
+        flush(part_moment, moment, width)
+
+
+@scalar
+def column_slopes(g, x, out, rows, step, middle, factor, level, tilt, width):
+    """out = g * factor - level - (x - middle) * tilt, all four for each column."""
     for row in range(rows):
-        line, above = shift(x, row * step), shift(g, row * step)
+        line, above, result = shift(x, row * step), shift(g, row * step), shift(out, row * step)
         for j in range(width):
-            part[j] += above[j]
-            part_moment[j] += above[j] * (line[j] - mean[j])
-        if ends_block(row, rows):
-            flush(part, total, width)
-            flush(part_moment, moment, width)
+            result[j] = above[j] * factor[j] - level[j] - (line[j] - middle[j]) * tilt[j]
 
 
 def batch_grad_columns(start, stop, g, x, weight, mean, variance, out, of_weight, of_bias, rows, cols, eps):
@@ -113,8 +158,4 @@ def batch_grad_columns(start, stop, g, x, weight, mean, variance, out, of_weight
             of_weight[left + j], of_bias[left + j] = convert(x, moment[j] * inverse), convert(x, total[j])
             factor[j], level[j] = convert(x, scale), convert(x, scale * total[j] / count)
             tilt[j] = convert(x, scale * inverse * inverse * moment[j] / count)
-        for row in range(rows):
-            place = row * cols + left
-            line, above, result = shift(x, place), shift(g, place), shift(out, place)
-            for j in range(width):
-                result[j] = above[j] * factor[j] - level[j] - (line[j] - middle[j]) * tilt[j]
+        column_slopes(shift(g, left), shift(x, left), shift(out, left), rows, cols, middle, factor, level, tilt, width)
