@@ -9,7 +9,7 @@ import numpy as np
 
 from . import backend, dtypes, shapes, tape
 from .array import Node, Tensor, fresh, new
-from .errors import DeviceError, DTypeError, GradError, ShapeError, out_of_memory
+from .errors import DeviceError, DTypeError, GradError, ShapeError, out_of_memory, told
 from .op import RESULT, Compiled, Elementwise, Primitive, constant
 from .storage import Version
 from .tape import next_sequence, place_of
@@ -20,16 +20,18 @@ Params = Mapping[str, Any] | None
 # ------------------------------------------------------------------------------------------------ operands
 def as_array(op: str, data: Any) -> np.ndarray:
     """A NumPy array of data that is not a tensor: numbers, nested lists, arrays."""
-    if isinstance(data, (list, tuple)) and _holds_tensor(data):
-        data = _tensors_to_arrays(op, data)
     try:
+        if isinstance(data, (list, tuple)) and _holds_tensor(data):
+            data = _tensors_to_arrays(op, data)
         found = np.asarray(data)
+    except RecursionError:
+        raise DTypeError(f"{op}: the sequence holds itself, or is nested too deeply. Use numbers.") from None
     except ValueError:
         raise ShapeError(f"{op}: the nested sequence is ragged. Give rows of equal length.") from None
     except OverflowError as error:
         raise dtypes.OverflowError(f"{op}: {error}. Use a wider dtype.") from None
     if found.dtype.kind == "O" and found.size and all(isinstance(number, int) for number in found.flat):
-        largest = dtypes.told(max(found.flat, key=abs))
+        largest = told(max(found.flat, key=abs))
         raise dtypes.OverflowError(f"{op}: {largest} does not fit int64. Use floats.")
     if found.dtype.kind == "O" and isinstance(data, (list, tuple)):
         raise DTypeError(f"{op}: the sequence has elements that are not numbers. Use numbers of one kind.")

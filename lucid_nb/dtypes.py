@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from ml_dtypes import bfloat16
 
-from .errors import DTypeError, OverflowError
+from .errors import DTypeError, OverflowError, told
 
 BOOL, INT64, FLOAT16, FLOAT32, FLOAT64 = map(np.dtype, ("bool", "int64", "float16", "float32", "float64"))
 BFLOAT16 = np.dtype(bfloat16)
@@ -72,7 +72,7 @@ def as_dtype(op: str, dtype: Any) -> np.dtype:
             raise TypeError
         found = np.dtype(dtype)
     except (TypeError, ValueError):
-        raise DTypeError(f"{op}: {dtype!r} is not a dtype. Use one such as lnb.float32.") from None
+        raise DTypeError(f"{op}: {told(dtype)} is not a dtype. Use one such as lnb.float32.") from None
     return check_supported(op, found)
 
 
@@ -129,12 +129,6 @@ def real_float(op: str, dtype: np.dtype) -> np.dtype:
     if dtype.kind == "c":
         raise DTypeError(f"{op}: has no meaning for {dtype}. Take .real or .imag, or abs(x).")
     return to_float(dtype)
-
-
-def told(value: Any) -> str:
-    """A value as an error names it: of an integer too long to be read, its size."""
-    is_long = isinstance(value, int) and value.bit_length() > 128
-    return f"an integer of {value.bit_length()} bits" if is_long else repr(value)
 
 
 def as_weak_scalar(op: str, value: Any, dtype: np.dtype) -> np.ndarray:

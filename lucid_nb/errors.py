@@ -10,6 +10,19 @@ import numpy as np
 GIB = 1 << 30
 
 
+READABLE = 100        # letters of a value in an error's text
+
+
+def told(value: Any) -> str:
+    """A value as an error names it, on one line: of an integer too long to read its size, of others the beginning."""
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"an integer of {value.bit_length()} bits"
+    if isinstance(value, tuple) and all(isinstance(part, int) for part in value):
+        return f"({', '.join(map(told, value))}{',' * (len(value) == 1)})"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= READABLE else f"{text[:READABLE - 3]}..."
+
+
 class LucidError(Exception):
     """Base of every error that the library raises on purpose."""
 

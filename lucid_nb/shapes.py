@@ -6,7 +6,7 @@ from math import prod
 from operator import index as to_index
 from typing import Any, NamedTuple
 
-from .errors import AxisError, DTypeError, IndexError, ShapeError
+from .errors import AxisError, DTypeError, IndexError, ShapeError, told
 
 Shape = tuple[int, ...]
 LARGE = 32768        # elements from which recycled memory and threads pay
@@ -71,7 +71,7 @@ def as_integer(op: str, what: str, value: Any) -> int:
     try:
         return to_index(value)
     except TypeError:
-        raise ShapeError(f"{op}: {what} {value!r} is not an integer. Use integers.") from None
+        raise ShapeError(f"{op}: {what} {told(value)} is not an integer. Use integers.") from None
 
 
 def as_shape(op: str, shape: Any) -> Shape:
@@ -83,7 +83,7 @@ def as_shape(op: str, shape: Any) -> Shape:
     try:
         return tuple([to_index(size) for size in shape])
     except TypeError:
-        raise ShapeError(f"{op}: {shape!r} is not a shape. Use integers.") from None
+        raise ShapeError(f"{op}: {told(shape)} is not a shape. Use integers.") from None
 
 
 def normalize_axis(op: str, axis: int, ndim: int) -> int:
@@ -92,9 +92,9 @@ def normalize_axis(op: str, axis: int, ndim: int) -> int:
         try:
             axis = to_index(axis)
         except TypeError:
-            raise DTypeError(f"{op}: axis {axis!r} is not an integer. Use integers.") from None
+            raise DTypeError(f"{op}: axis {told(axis)} is not an integer. Use integers.") from None
     if not -ndim <= axis < ndim:
-        raise AxisError(f"{op}: axis {axis} is out of range for {ndim} dimensions. Use {-ndim} to {ndim - 1}."
+        raise AxisError(f"{op}: axis {told(axis)} is out of range for {ndim} dimensions. Use {-ndim} to {ndim - 1}."
                         if ndim else f"{op}: axis {axis} of a 0-d array. Leave axis out.")
     return axis + ndim if axis < 0 else axis
 
@@ -136,9 +136,9 @@ def check_sizes(op: str, shape: Shape) -> Shape:
     """Refuse negative extents, and more axes or elements than an array may have."""
     check_ndim(op, len(shape))
     if any(size < 0 for size in shape):
-        raise ShapeError(f"{op}: negative size in shape {shape}. Sizes are 0 or more.")
+        raise ShapeError(f"{op}: negative size in shape {told(shape)}. Sizes are 0 or more.")
     if prod(shape) > MOST_ELEMENTS:
-        raise ShapeError(f"{op}: shape {shape} has {prod(shape)} elements, more than memory can hold. "
+        raise ShapeError(f"{op}: shape {told(shape)} has {told(prod(shape))} elements, more than memory can hold. "
                          "Use smaller sizes.")
     return shape
 

@@ -236,12 +236,28 @@ def test_ndarray_is_the_class_of_tensors():
     assert lnb.ndarray.sum is lnb.Tensor.sum and lnb.ndarray((2, 3), "int8", order="F").strides == (1, 2)
 
 
+def endless():
+    """A list that holds itself."""
+    found = []
+    found.append(found)
+    return found
+
+
 @pytest.mark.parametrize("call, error, text", [
     (lambda: lnb.arange(), lnb.DTypeError, "arange: neither start nor stop"),
     (lambda: lnb.arange(np.ones(3)), lnb.DTypeError, "arange: from 0 to array"),
     (lambda: lnb.arange(10 ** 400), lnb.OverflowError, "arange: from 0 to an integer of 1329 bits in steps of 1"),
     (lambda: lnb.tensor([10 ** 5000]), lnb.OverflowError, "tensor: an integer of 16610 bits does not fit int64"),
     (lambda: lnb.linspace(0, 10 ** 5000), lnb.DTypeError, "linspace: an integer of 16610 bits is no number"),
+    (lambda: lnb.geomspace(lnb.ones(2), lnb.ones(3)), lnb.ShapeError, r"geomspace: shapes \(2,\) and \(3,\) do not"),
+    (lambda: lnb.linspace(lnb.ones(2), "a"), lnb.DTypeError, "linspace: <U1 data has no arithmetic here"),
+    (lambda: lnb.linspace(10 ** 400, lnb.ones(2)), lnb.OverflowError, "linspace: an integer of 1329 bits does not fit"),
+    (lambda: lnb.zeros(np.ones((9, 9))), lnb.ShapeError, r"zeros: array\(\[\[1., .*\.\.\. is not a shape"),
+    (lambda: lnb.zeros((3, 10 ** 400)), lnb.ShapeError, r"zeros: shape \(3, an integer of 1329 bits\) has an integer"),
+    (lambda: lnb.fromiter(5, int), lnb.DTypeError, "fromiter: 5 gives no numbers one by one"),
+    (lambda: lnb.fromiter([None], int), lnb.DTypeError, r"fromiter: .*Give numbers that fit int64"),
+    (lambda: lnb.frombuffer(b"12", "uint8", 10 ** 30), lnb.ShapeError, r"frombuffer: .*Give a dtype, count"),
+    (lambda: lnb.asarray(endless()), lnb.DTypeError, "asarray: the sequence holds itself"),
     (lambda: lnb.abs(10 ** 5000), lnb.OverflowError, "absolute: an integer of 16610 bits does not fit int64"),
     (lambda: lnb.zeros(2, order="X"), lnb.ShapeError, "zeros: order 'X' is unknown"),
     (lambda: lnb.linspace("a", 1), lnb.DTypeError, "linspace: 'a' is no number"),
@@ -251,7 +267,7 @@ def test_ndarray_is_the_class_of_tensors():
     (lambda: lnb.eye(2.5), lnb.ShapeError, "eye: rows 2.5 is not an integer"),
     (lambda: lnb.eye(-1), lnb.ShapeError, "eye: negative size"),
     (lambda: lnb.r_["r", lnb.zeros(2)], lnb.DTypeError, "r_: 'r' is no directive"),
-    (lambda: lnb.ix_([0.5]), lnb.IndexError, "ix_: float64 is no index")], ids=range(15))
+    (lambda: lnb.ix_([0.5]), lnb.IndexError, "ix_: float64 is no index")], ids=range(24))
 def test_what_cannot_be_made_says_so(call, error, text):
     with pytest.raises(error, match=text):
         call()

@@ -8,9 +8,10 @@ import numpy as np
 from .. import backend, dtypes, shapes
 from ..apply import as_array, check_fits
 from ..array import Tensor
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, ShapeError, told
 from ..ops.movement import astype, in_order, reshape, to
 from ..register import public
+from ..shapes import as_integer
 
 
 def finish(raw: Any, requires_grad: bool) -> Tensor:
@@ -194,7 +195,7 @@ def frombuffer(buffer: Any, /, dtype: Any = float, count: int = -1, offset: int 
     wanted = dtypes.as_dtype("frombuffer", dtype)
     try:
         found = np.frombuffer(buffer, wanted, count, offset)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise ShapeError(f"frombuffer: {error}. Give a dtype, count and offset that fit the buffer.") from None
     except (TypeError, AttributeError) as error:
         raise DTypeError(f"frombuffer: {type(buffer).__name__} is no buffer ({error}). Use lnb.asarray.") from None
@@ -228,12 +229,15 @@ def fromiter(iterable: Iterable[Any], /, dtype: Any, count: int = -1, *, device:
     >>> lnb.fromiter((i * i for i in range(3)), int)
     tensor([0, 1, 4])
     """
+    if not isinstance(iterable, Iterable):
+        raise DTypeError(f"fromiter: {told(iterable)} gives no numbers one by one. Use an iterable.")
     numbers = (x.item() if isinstance(x, Tensor) else x for x in iterable)
-    wanted = dtypes.as_dtype("fromiter", dtype)
+    wanted, count = dtypes.as_dtype("fromiter", dtype), as_integer("fromiter", "count", count)
     try:
         found = np.fromiter(numbers, wanted, count)
-    except ValueError as error:
-        raise ShapeError(f"fromiter: {error}. Give a smaller count, or leave it out.") from None
+    except (ValueError, TypeError, OverflowError) as error:
+        kind = ShapeError if isinstance(error, ValueError) else DTypeError
+        raise kind(f"fromiter: {error}. Give numbers that fit {wanted}, and as many as count says.") from None
     return Tensor(backend.table(place_of(device, like)).from_numpy(found))
 
 

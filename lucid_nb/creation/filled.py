@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import backend, shapes
 from ..array import Tensor
-from ..errors import GIB, LucidError, MemoryError, ShapeError
+from ..errors import GIB, LucidError, MemoryError, ShapeError, told
 from ..ops.movement import as_tensor, astype, memory_order, to
 from ..register import public
 from .data import _raw_of, finish, float_dtype, place_of
@@ -50,7 +50,7 @@ def _filled(op: str, given: tuple, order: str, device: Any, requires_grad: bool,
     wanted, table = float_dtype(op, dtype, name), backend.table(name)
     is_across = str(order or "C").upper() == "F" and len(sizes) > 1
     if str(order or "C").upper() not in ("C", "F", "A", "K"):
-        raise ShapeError(f"{op}: order {order!r} is unknown. Use one of C, F.")
+        raise ShapeError(f"{op}: order {told(order)} is unknown. Use one of C, F.")
     raw = allocated(op, sizes, wanted, lambda: make(table, sizes[::-1] if is_across else sizes, wanted))
     return finish(table.permute(raw, tuple(range(len(sizes)))[::-1]) if is_across else raw, requires_grad)
 

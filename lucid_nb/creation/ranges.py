@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .. import backend, dtypes, shapes
+from ..apply import as_array
 from ..array import Tensor, fresh
-from ..errors import DTypeError, LucidError, ShapeError
+from ..errors import DTypeError, LucidError, ShapeError, told
 from ..ops.arithmetic import power
 from ..ops.axes import expand_dims, moveaxis
 from ..ops.movement import astype, joined
@@ -31,9 +32,9 @@ def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None
     start, stop = (0, start) if stop is None else (0 if start is None else start, stop)
     start, stop, step = (x.item() if getattr(x, "size", 0) == 1 else x for x in (start, stop, step))
     if not all(isinstance(x, (int, float)) for x in (start, stop, step)):
-        raise DTypeError(f"arange: from {start!r} to {stop!r} in steps of {step!r}. Use real numbers.")
+        raise DTypeError(f"arange: from {told(start)} to {told(stop)} in steps of {told(step)}. Use real numbers.")
     if not all(_is_moderate(x) for x in (start, stop, step)):
-        numbers = f"from {dtypes.told(start)} to {dtypes.told(stop)} in steps of {dtypes.told(step)}"
+        numbers = f"from {told(start)} to {told(stop)} in steps of {told(step)}"
         raise dtypes.OverflowError(f"arange: {numbers} leaves int64 and float64. Use smaller numbers.")
     if step == 0 or not all(map(math.isfinite, (start, stop, step))):
         raise ShapeError(f"arange: from {start} to {stop} in steps of {step} never ends. "
@@ -90,7 +91,7 @@ def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, ret
 
 def _count(op: str, num: Any) -> int:
     if not hasattr(num, "__index__"):
-        raise DTypeError(f"{op}: num {num!r} is not an integer. Use integers.")
+        raise DTypeError(f"{op}: num {told(num)} is not an integer. Use integers.")
     count = shapes.as_integer(op, "num", num)
     if count < 0:
         raise ShapeError(f"{op}: num {count} is negative. Use 0 or more.")
@@ -102,7 +103,7 @@ def _on_host(op: str, make: Callable[[], Any], *ends: Any) -> Any:
     """What NumPy makes of ends that are numbers or arrays; ends that are neither, and too many numbers, are refused."""
     for end in ends:
         if np.asarray(end).dtype.kind not in "biufc" and np.asarray(end).dtype != dtypes.BFLOAT16:
-            raise DTypeError(f"{op}: {dtypes.told(end)} is no number of a dtype. Use numbers or arrays of them.")
+            raise DTypeError(f"{op}: {told(end)} is no number of a dtype. Use numbers or arrays of them.")
     try:
         return make()
     except LucidError:
@@ -116,7 +117,8 @@ def _on_host(op: str, make: Callable[[], Any], *ends: Any) -> Any:
 def _between(start: Any, stop: Any, count: int, endpoint: bool) -> tuple[Tensor, Tensor]:
     """The numbers along a first axis, and the step, by ops: each rounding is that of NumPy's."""
     like = start if isinstance(start, Tensor) else stop
-    first, last = (end.refresh() if isinstance(end, Tensor) else _beside(end, like) for end in (start, stop))
+    first, last = (end.refresh() if isinstance(end, Tensor) else _beside("linspace", end, like)
+                   for end in (start, stop))
     dtype = dtypes.promote((first.dtype, last.dtype, float))
     first, last = astype(first, dtype, copy=False), astype(last, dtype, copy=False)
     difference = last - first
@@ -135,11 +137,14 @@ def _between(start: Any, stop: Any, count: int, endpoint: bool) -> tuple[Tensor,
     return numbers, step
 
 
-def _beside(value: Any, like: Tensor) -> Tensor:
+def _beside(op: str, value: Any, like: Tensor) -> Tensor:
     """A number or an array on the device of a tensor, in a dtype that decides nothing."""
-    array = np.asarray(value)
-    dtype = like.dtype if type(value) in dtypes.WEAK and dtypes.is_inexact(like.dtype) else array.dtype
-    return fresh(backend.of(like.raw).from_numpy(array.astype(dtype)))
+    if type(value) in dtypes.WEAK and dtypes.is_inexact(like.dtype):
+        array = dtypes.as_weak_scalar(op, value, dtypes.promote((type(value), like.dtype)))
+    else:
+        array = as_array(op, value)
+        dtypes.check_supported(op, array.dtype)
+    return fresh(backend.of(like.raw).from_numpy(array))
 
 
 @public(method=False)
@@ -174,11 +179,12 @@ def geomspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, dt
         found = _on_host("geomspace", lambda: np.geomspace(start, stop, count, endpoint, None, axis), start, stop)
         return from_host("geomspace", found, dtype, place_of(device, None))
     like = start if isinstance(start, Tensor) else stop
-    first, last = (end if isinstance(end, Tensor) else _beside(end, like) for end in (start, stop))
+    first, last = (end if isinstance(end, Tensor) else _beside("geomspace", end, like) for end in (start, stop))
     if "c" in (first.dtype.kind, last.dtype.kind):
         raise DTypeError("geomspace: complex tensors as ends. Give them as NumPy arrays, with .numpy().")
     kind = dtypes.promote((first.dtype, last.dtype, float))
     first, last = astype(first, kind, copy=False), astype(last, kind, copy=False)
+    shapes.broadcast_shapes("geomspace", first.shape, last.shape)
     if not (first.to_host() * last.to_host() > 0).all():
         raise ShapeError("geomspace: ends of different signs, or 0. Give ends of one sign.")
     sign = functions["sign"](first.detach())

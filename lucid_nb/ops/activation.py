@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from ..array import Tensor
-from ..errors import ConfigError
+from ..errors import ConfigError, is_one_of, told
 from ..expr import Expr, Vocabulary, entry, product
 from ..expr import m as words
 from ..register import binary, public, ternary, unary
@@ -153,8 +153,8 @@ def gelu(x: Any, /, approximate: str = "none") -> Tensor:
     >>> round(lnb.gelu(lnb.tensor(1.0)).item(), 6), round(lnb.gelu(lnb.tensor(1.0), "tanh").item(), 6)
     (0.841345, 0.841192)
     """
-    if approximate not in GELU_FORMS:
-        raise ConfigError(f"gelu: approximate is {approximate!r}. Use 'none' or 'tanh'.")
+    if not is_one_of(approximate, GELU_FORMS):
+        raise ConfigError(f"gelu: approximate is {told(approximate)}. Use 'none' or 'tanh'.")
     return gelu_exact(x) if approximate == "none" else gelu_tanh(x)
 
 

@@ -9,9 +9,10 @@ import numpy as np
 from .. import dtypes
 from ..apply import as_array
 from ..array import Tensor
-from ..errors import DTypeError
+from ..errors import DTypeError, is_one_of, told
 from ..register import public
 from ..shapes import normalize_axes
+from .movement import CASTINGS
 
 KINDS = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
          "complex floating": "c", "numeric": "iufc"}
@@ -20,7 +21,7 @@ KINDS = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral"
 def _dtype_of(op: str, x: Any) -> np.dtype:
     """The dtype of an array, or that is named."""
     if isinstance(x, (Tensor, np.ndarray, np.generic)):
-        return x.dtype
+        return dtypes.check_supported(op, x.dtype)
     return dtypes.as_dtype(op, x)
 
 
@@ -61,8 +62,10 @@ def can_cast(from_: Any, to: Any, /, casting: str = "safe") -> bool:
     (False, True)
     """
     if type(from_) in dtypes.WEAK:
-        raise DTypeError(f"can_cast: {from_!r} is a Python number, whose dtype others decide. Give a dtype.")
+        raise DTypeError(f"can_cast: {told(from_)} is a Python number, whose dtype others decide. Give a dtype.")
     given, wanted = _dtype_of("can_cast", from_), dtypes.as_dtype("can_cast", to)
+    if not is_one_of(casting, CASTINGS):
+        raise DTypeError(f"can_cast: casting {told(casting)} is unknown. Use one of {', '.join(CASTINGS)}.")
     small = dtypes.BFLOAT16
     if casting == "same_kind" and small in (given, wanted) and dtypes.is_float(given) and dtypes.is_float(wanted):
         return True
@@ -107,7 +110,7 @@ def isdtype(dtype: Any, kind: Any, /) -> bool:
     if isinstance(kind, str) and kind in KINDS:
         return ("f" if found == dtypes.BFLOAT16 else found.kind) in KINDS[kind]
     if isinstance(kind, str):
-        raise DTypeError(f"isdtype: kind {kind!r} is unknown. Use one of {', '.join(KINDS)}, or a dtype.")
+        raise DTypeError(f"isdtype: kind {told(kind)} is unknown. Use one of {', '.join(KINDS)}, or a dtype.")
     return found == dtypes.as_dtype("isdtype", kind)
 
 
@@ -133,7 +136,7 @@ def min_scalar_type(x: Any, /) -> np.dtype:
     >>> lnb.min_scalar_type(300)
     dtype('uint16')
     """
-    return np.min_scalar_type(x.to_host() if isinstance(x, Tensor) else x)
+    return np.min_scalar_type(x.to_host() if isinstance(x, Tensor) else as_array("min_scalar_type", x))
 
 
 @public(method=False)
@@ -145,7 +148,7 @@ def common_type(*arrays: Any) -> type[np.generic]:
     <class 'numpy.float64'>
     """
     try:
-        return np.common_type(*[x.to_host() if isinstance(x, Tensor) else np.asarray(x) for x in arrays])
+        return np.common_type(*[x.to_host() if isinstance(x, Tensor) else as_array("common_type", x) for x in arrays])
     except TypeError as error:
         raise DTypeError(f"common_type: {error}. Use arrays of numbers.") from None
 
@@ -193,7 +196,7 @@ def isfortran(x: Any, /) -> bool:
     >>> lnb.isfortran(lnb.zeros((2, 3)).T)
     True
     """
-    return bool(flags(x).fnc) if isinstance(x, Tensor) else np.isfortran(x)
+    return bool(flags(x).fnc) if isinstance(x, Tensor) else np.isfortran(as_array("isfortran", x))
 
 
 def flags(self: Tensor) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from .. import backend, dtypes, shapes
 from ..apply import apply, operands
 from ..array import Tensor, fresh
-from ..errors import DTypeError, ShapeError, is_one_of
+from ..errors import DTypeError, ShapeError, is_one_of, told
 from ..op import Info, Primitive, constant
 from ..register import public
 from ..shapes import Shape
@@ -207,7 +207,7 @@ def joined(op: str, tensors: Sequence[Tensor], axis: int | None, out: Any, dtype
 def check_cast(op: str, given: np.dtype, wanted: np.dtype, casting: str) -> None:
     """Refuse a conversion that NumPy's `casting` word does not allow."""
     if not is_one_of(casting, CASTINGS):
-        raise DTypeError(f"{op}: casting {casting!r} is unknown. Use one of {', '.join(CASTINGS)}.")
+        raise DTypeError(f"{op}: casting {told(casting)} is unknown. Use one of {', '.join(CASTINGS)}.")
     if given != wanted and casting != "unsafe" and not dtypes.can_cast(given, wanted, casting):
         raise DTypeError(f"{op}: {given} does not go into {wanted} by casting {casting!r}. Convert with astype.")
 
@@ -215,17 +215,35 @@ def check_cast(op: str, given: np.dtype, wanted: np.dtype, casting: str) -> None
 @public()
 def astype(x: Any, dtype: Any, /, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True, *,
            device: str | None = None) -> Tensor:
-    """The elements in another dtype, as NumPy converts them; between floats it is differentiable."""
+    """The elements in another dtype, as NumPy converts them; between floats it is differentiable.
+
+    casting="same_value" raises ShapeError, which is a ValueError, where a number changes; other words as NumPy's.
+    """
     x = as_tensor("astype", x)
     wanted = dtypes.as_dtype("astype", dtype)
-    check_cast("astype", x.dtype, wanted, casting)
+    if casting != "same_value":
+        check_cast("astype", x.dtype, wanted, casting)
     if device is not None:
         x = to(x, device)
     if wanted == x.dtype:
         return duplicate(x, memory_order("astype", x, order)) if copy else in_order("astype", x, order)
     if x.dtype.kind == "c" and wanted.kind != "c" and wanted.kind != "b":
         raise DTypeError(f"astype: {x.dtype} to {wanted} loses the imaginary part. Take .real, or abs(x).")
+    if casting == "same_value":
+        _check_kept(x, wanted)
     return in_order("astype", apply(_cast, (x,), {"dtype": wanted}), order)
+
+
+def _check_kept(x: Tensor, wanted: np.dtype) -> None:
+    """Refuse a conversion that changes a number; to bool none counts as changed, as in NumPy."""
+    given = x.to_host()
+    with np.errstate(all="ignore"):
+        found = given.astype(wanted)
+        back = found.astype(given.dtype)
+    is_kept = ((back == given) & ((found < 0) == (given < 0))) | ((back != back) & (given != given))
+    if wanted.kind != "b" and not is_kept.all():
+        changed = told(given[~is_kept][0].item())
+        raise ShapeError(f"astype: {changed} of {x.dtype} is no {wanted}, and casting='same_value'. Use 'unsafe'.")
 
 
 def memory_order(op: str, x: Tensor, order: Any) -> str:
@@ -237,7 +255,7 @@ def memory_order(op: str, x: Tensor, order: Any) -> str:
 def _order_word(op: str, order: Any) -> str:
     found = "K" if order is None else str(order).upper()
     if found not in (*ORDERS, "K"):
-        raise ShapeError(f"{op}: order {order!r} is unknown. Use one of C, F, A, K.")
+        raise ShapeError(f"{op}: order {told(order)} is unknown. Use one of C, F, A, K.")
     return found
 
 

@@ -178,7 +178,8 @@ def test_softmax_takes_dim_or_axis_and_dtype():
 @pytest.mark.parametrize("make", [
     lambda: nn.GELU("erf"), lambda: F.gelu(X, "erf"), lambda: nn.Softplus(beta=0), lambda: nn.CELU(0),
     lambda: nn.Hardtanh(1, 1), lambda: nn.Softshrink(-1), lambda: F.softshrink(X, -1), lambda: nn.RReLU(0.5, 0.1),
-    lambda: F.rrelu(X, 0.5, 0.1)])
+    lambda: F.rrelu(X, 0.5, 0.1), lambda: F.rrelu(X, None), lambda: F.softshrink(X, "a"),
+    lambda: F.softshrink(X, np.ones(2)), lambda: F.gelu(X, np.ones(2))])
 def test_options_out_of_range_are_refused(make):
     with pytest.raises(lnb.ConfigError):
         make()

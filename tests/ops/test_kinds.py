@@ -103,3 +103,18 @@ def test_flags_say_what_may_be_written():
 def test_to_device_is_the_array_apis_to():
     x = lnb.ones(2, dtype="float32")
     assert x.to_device("cpu") is x and x.to_device("mlx").device == "mlx"
+
+
+@pytest.mark.parametrize("call", [
+    lambda: lnb.can_cast("f4", "f8", "any"), lambda: lnb.can_cast("f4", "f8", np.ones(2)),
+    lambda: lnb.can_cast(1, "f8"), lambda: lnb.result_type("f4", np.zeros(2, "M8[D]")),
+    lambda: lnb.isdtype("f4", "numbers")], ids=range(5))
+def test_what_is_no_dtype_or_word_is_refused(call):
+    with pytest.raises(lnb.DTypeError):
+        call()
+
+
+@pytest.mark.parametrize("name", ["common_type", "min_scalar_type", "isfortran"])
+def test_ragged_rows_are_refused(name):
+    with pytest.raises(lnb.ShapeError, match=f"{name}: the nested sequence is ragged"):
+        getattr(lnb, name)([[1, 2], [3]])

@@ -118,6 +118,21 @@ def test_cast_of_nan_and_overflow_follows_numpy():
             np.testing.assert_array_equal(found.astype("float64"), wanted.astype("float64"))
 
 
+@pytest.mark.parametrize("target", ["int8", "uint8", "int64", "uint64", "float16", "float32", "float64", "bool"])
+def test_casting_of_the_same_value_refuses_what_numpy_refuses(target):
+    for values, source in (([1, 2], "float64"), ([1.5], "float32"), ([np.nan, 2], "float64"), ([np.inf], "float64"),
+                           ([-1], "int64"), ([300], "int16"), ([2 ** 53 + 1], "int64"), ([2 ** 63], "uint64"),
+                           ([65519], "float32"), ([-0.0], "float64"), ([], "float64"), ([1e-50], "float64")):
+        x = np.array(values, source)
+        try:
+            wanted = x.astype(target, casting="same_value")
+        except ValueError:
+            with pytest.raises(errors.ShapeError, match=r"astype: .* of .* is no .*, and casting='same_value'"):
+                lnb.asarray(x).astype(target, casting="same_value")
+        else:
+            np.testing.assert_array_equal(lnb.asarray(x).astype(target, casting="same_value").numpy(), wanted)
+
+
 def test_complex_to_real_is_refused():
     with pytest.raises(errors.DTypeError, match="astype: complex64 to float32 loses the imaginary part"):
         lnb.asarray(np.ones(2, "complex64")).astype("float32")

@@ -5,7 +5,7 @@ from typing import Any
 from ... import random
 from ...array import Tensor
 from ...creation import asarray
-from ...errors import AxisError, ConfigError, ShapeError
+from ...errors import AxisError, ConfigError, ShapeError, told
 from ...ops import activation, hyperbolic, norm, rectifier
 from ...shapes import normalize_axis
 
@@ -17,6 +17,13 @@ def one_axis(op: str, dim: int | None, axis: int | None) -> int:
     if dim is not None and axis is not None:
         raise AxisError(f"{op}: both dim={dim} and axis={axis} are given. Pass one of them.")
     return -1 if dim is None and axis is None else dim if axis is None else axis  # type: ignore[return-value]
+
+
+def number(op: str, what: str, value: Any) -> Any:
+    """A setting that must be a number."""
+    if getattr(value, "ndim", 0) or not hasattr(value, "__float__"):
+        raise ConfigError(f"{op}: {what} is {told(value)}. Use a number.")
+    return value
 
 
 def finished(input: Any, result: Tensor, inplace: bool) -> Tensor:
@@ -83,7 +90,7 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
 
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by lambd, at most to 0; ConfigError for a negative lambd."""
-    if not lambd >= 0:
+    if not number("softshrink", "lambd", lambd) >= 0:
         raise ConfigError(f"softshrink: lambd is {lambd}. Use a number that is not negative.")
     return rectifier.softshrink(input, lambd)
 
@@ -119,7 +126,7 @@ def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool
     >>> lnb.nn.functional.rrelu([-8.0, 2.0], 0.25, 0.75)
     tensor([-4.,  2.])
     """
-    if lower > upper:
+    if number("rrelu", "lower", lower) > number("rrelu", "upper", upper):
         raise ConfigError(f"rrelu: lower {lower} is above upper {upper}. Swap them.")
     slope: Any = (lower + upper) / 2
     if training:
