@@ -37,7 +37,26 @@ ELEMENTS = {"float32": ir.FloatType(), "float64": ir.DoubleType(), "int8": BYTE,
             "int64": INDEX}
 SIZES = {"float32": 4, "float64": 8, "int8": 1, "int16": 2, "int32": 4, "int64": 8}
 Step = Callable[[ir.Value, list], Sequence]
+
 Emit = Callable[..., None]
+
+
+class BFloat(ir.Type):
+    """LLVM's bfloat, which llvmlite has no name for."""
+
+    def _to_string(self) -> str:
+        return "bfloat"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BFloat)
+
+    def __hash__(self) -> int:
+        return hash(BFloat)
+
+
+def _size(kind: ir.Type) -> int:
+    """Bytes of a number."""
+    return SIZES[next(name for name, known in ELEMENTS.items() if known == kind)]
 
 
 def lanes(dtype: str) -> int:
@@ -181,22 +200,34 @@ class Emitter:
         """A number into memory."""
         self.builder.store(value, pointer)
 
-    def load_vector(self, pointer: ir.Value, mask: ir.Value | None = None,
-                    otherwise: ir.Value | None = None) -> ir.Value:
-        """A vector from memory of any alignment; lanes outside the mask are not read and are 0, or `otherwise`'s."""
+    def load_vector(self, pointer: ir.Value, mask: ir.Value | None = None, otherwise: ir.Value | None = None,
+                    kind: ir.Type | None = None) -> ir.Value:
+        """A vector from memory of any alignment; lanes outside the mask are not read and are 0, or `otherwise`'s.
+
+        Of numbers of `kind` where they are not of the kernel's dtype, as many as a vector has lanes.
+        """
+        vector = self.vector if kind is None else ir.VectorType(kind, self.lanes)
+        size = self.size if kind is None else _size(kind)
         if mask is None:
-            return self.builder.load(pointer, align=self.size, typ=self.vector)
-        rest = self.zero() if otherwise is None else otherwise
-        name = f"llvm.masked.load.v{self.lanes}{self.element.intrinsic_name}.p0"
-        return self._call(name, self.vector, [pointer, ir.Constant(WORD, self.size), mask, rest])
+            return self.builder.load(pointer, align=size, typ=vector)
+        rest = ir.Constant(vector, [0] * self.lanes) if otherwise is None else otherwise
+        name = f"llvm.masked.load.v{self.lanes}{vector.element.intrinsic_name}.p0"
+        return self._call(name, vector, [pointer, ir.Constant(WORD, size), mask, rest])
 
     def store_vector(self, value: ir.Value, pointer: ir.Value, mask: ir.Value | None = None) -> None:
         """A vector into memory of any alignment; lanes outside the mask are not written."""
+        size = self.size if value.type.element == self.element else _size(value.type.element)
         if mask is None:
-            self.builder.store(value, pointer, align=self.size)
+            self.builder.store(value, pointer, align=size)
             return
-        name = f"llvm.masked.store.v{self.lanes}{self.element.intrinsic_name}.p0"
-        self._call(name, ir.VoidType(), [value, pointer, ir.Constant(WORD, self.size), mask])
+        name = f"llvm.masked.store.v{self.lanes}{value.type.element.intrinsic_name}.p0"
+        self._call(name, ir.VoidType(), [value, pointer, ir.Constant(WORD, size), mask])
+
+    def add_pairs(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
+        """c plus the products of the two bfloat16 that each float32 lane of a and b holds (AVX512-BF16)."""
+        pairs = ir.VectorType(BFloat(), 2 * self.lanes)
+        values = [c, self.builder.bitcast(a, pairs), self.builder.bitcast(b, pairs)]
+        return self._call("llvm.x86.avx512bf16.dpbf16ps.512", self.vector, values)
 
     def prefetch(self, pointer: ir.Value, is_written: bool = False) -> None:
         """Ask for the cache line of a pointer, which may lie outside of any array."""

@@ -6,6 +6,7 @@ complex product is the real one of A, as pairs, and of B, each number a matrix o
 J. Sci. Comput. 42, 2020). A product has the same bits for every number of threads.
 """
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from struct import Struct
 from typing import Any
@@ -28,6 +29,7 @@ REAL = {"float32": "float32", "float64": "float64", "int32": "int32", "uint32": 
         "uint64": "int64"}
 INT32 = np.dtype(np.int32)
 MOST_RUNS = 4096
+FEW_COLS = 4                     # columns that would leave most of a vector empty
 _runs: dict[Any, Run] = {}
 
 
@@ -68,8 +70,7 @@ def _linear_run(a: np.ndarray, b: np.ndarray, activation: str) -> Run:
         product = _real_run(a, b, "cols", activation)
         return lambda a, b, bias: product(a, b, contiguous(bias))
     if narrow(dtype):
-        return lambda a, b, bias: linear(a.astype(SINGLE), b.astype(SINGLE), bias.astype(SINGLE), activation
-                                         ).astype(dtype)
+        return partial(_narrow_linear, activation)
     return lambda a, b, bias: matmul(a, b) + bias
 
 
@@ -93,12 +94,37 @@ def _run_of(a: np.ndarray, b: np.ndarray) -> Run:
     if dtype.name in REAL:
         return _real_run(a, b)
     if narrow(dtype):
-        return lambda a, b: matmul(a.astype(SINGLE), b.astype(SINGLE)).astype(dtype)
+        return _narrow_product
     if dtype.kind == "c":
         return _complex_product
     if dtype.kind == "b":
         return lambda a, b: matmul(a.astype(INT32), b.astype(INT32)) != 0
     return lambda a, b: matmul(a.astype(INT32), b.astype(INT32)).astype(dtype)
+
+
+def _narrow_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product of float16 or bfloat16, accumulated in float32."""
+    from . import halves
+    return halves.narrowed(_single_product(a, b), a.dtype)
+
+
+def _narrow_linear(activation: str, a: np.ndarray, b: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """The affine map of float16 or bfloat16, rounded once."""
+    from . import halves
+    found = _single_product(a, b)
+    found += bias.astype(SINGLE)
+    return halves.narrowed(np.maximum(found, 0, out=found) if activation else found, a.dtype)
+
+
+def _single_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product in float32: of pairs of bfloat16 where the CPU multiplies them."""
+    from . import halves
+    if a.dtype.name == "float16" or not halves.multiplies_pairs() or not a.shape[-1]:
+        return matmul(halves.widened(a), halves.widened(b))
+    a, b = halves.words_along(a), halves.words_of_rows(b)
+    key = "pairs", a.shape, a.strides, b.shape, b.strides, config.num_threads, config.vector_width
+    run = _runs.get(key) or _keep(key, _real_run(a, b, pairs=True))
+    return run(a, b)
 
 
 def _complex_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -113,7 +139,7 @@ def _complex_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 # ------------------------------------------------------------------------------------------- real numbers
-def _real_run(a: np.ndarray, b: np.ndarray, bias: str = "", activation: str = "") -> Run:
+def _real_run(a: np.ndarray, b: np.ndarray, bias: str = "", activation: str = "", pairs: bool = False) -> Run:
     """The product of operands of a kernel's dtype with these shapes and strides."""
     shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
     if a.shape[-1] != b.shape[-2]:
@@ -125,10 +151,20 @@ def _real_run(a: np.ndarray, b: np.ndarray, bias: str = "", activation: str = ""
     if b.ndim == 2 and a.ndim > 2:                    # one product instead of one for each of the batch
         flat = a.reshape(-1, a.shape[-1])
         copies_a, a = copies_a or not np.may_share_memory(flat, a), flat
-    product = Product(a, b, shape, bias, activation)
+    batch = shape[:-2] if b.ndim > 2 else ()
+    if not bias and shape[-1] <= FEW_COLS < a.shape[-2] and a.strides[-2] == a.itemsize:
+        turned = Product(_turned(b), _turned(a), batch, (*batch, shape[-1], a.shape[-2]), pairs=pairs)
+        return lambda a, b: contiguous(_turned(turned(contiguous(b) if copies_b else b,
+                                                      contiguous(a) if copies_a else a))).reshape(shape)
+    product = Product(a, b, batch, shape, bias, activation, pairs)
     if not (copies_a or copies_b):
         return product
     return lambda a, b, bias=None: product(contiguous(a) if copies_a else a, contiguous(b) if copies_b else b, bias)
+
+
+def _turned(x: np.ndarray) -> np.ndarray:
+    """Matrices transposed: with few columns, A B is the transpose of B^T A^T, whose vectors are full."""
+    return x.swapaxes(-1, -2)
 
 
 def _of_nothing(shape: Shape, dtype: np.dtype, bias: np.ndarray | None, activation: str) -> np.ndarray:
@@ -172,12 +208,12 @@ class Product:
 
     __slots__ = ("activation", "dtype", "function", "new", "places", "plan", "shape", "tail")
 
-    def __init__(self, a: np.ndarray, b: np.ndarray, shape: Shape, bias: str, activation: str) -> None:
-        batch = shape[:-2] if b.ndim > 2 else ()
+    def __init__(self, a: np.ndarray, b: np.ndarray, batch: Shape, shape: Shape, bias: str = "",
+                 activation: str = "", pairs: bool = False) -> None:
         a_row, a_step = _steps(a, False)
         b_row, b_col = _steps(b, True)
         problem = tiling.Problem(REAL[a.dtype.name], a.shape[-2], shape[-1], a.shape[-1], a_row, a_step, b_row, b_col,
-                                 shape[-1], prod(batch), bias, activation)
+                                 shape[-1], prod(batch), bias, activation, pairs)
         self.plan, self.places = tiling.plan(problem, config.num_threads), _places(a, b, batch)
         self.shape, self.dtype, self.activation = shape, a.dtype, activation
         self.new = memory.empty if prod(shape) * a.itemsize >= memory.LARGE else np.empty

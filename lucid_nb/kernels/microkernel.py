@@ -37,11 +37,12 @@ class Tile:
     a: str = "strided"
     b: str = "masked"
     activation: str = ""
+    pairs: bool = False                  # each float32 is two bfloat16, whose products are added
 
     @property
     def name(self) -> str:
         """What the store knows it by."""
-        return f"tile {self.rows}x{self.vectors} {self.a} {self.b} {self.activation}"
+        return f"tile {self.rows}x{self.vectors} {self.a} {self.b} {self.activation} {self.pairs}"
 
 
 def address(tile: Tile) -> int:
@@ -64,6 +65,8 @@ def multiply(tile: Tile, e: Emitter, depth: Value, a: Value, a_row: Value, a_ste
     for row in result_rows:
         e.prefetch(row, is_written=True)
 
+    add = e.add_pairs if tile.pairs else e.multiply_add
+
     def step(_: Value, carried: list) -> Sequence:
         left, right, *sums = carried
         operands = _row_of_b(tile, e, right, last)
@@ -71,7 +74,7 @@ def multiply(tile: Tile, e: Emitter, depth: Value, a: Value, a_row: Value, a_ste
             one = e.splat(e.load(e.at(left, e.mul(a_row, i) if i else 0)))
             for j, operand in enumerate(operands):
                 place = i * tile.vectors + j
-                sums[place] = e.multiply_add(one, operand, sums[place])
+                sums[place] = add(one, operand, sums[place])
         return [e.at(left, a_step), e.at(right, b_row), *sums]
 
     sums = e.loop(0, depth, step, [a, b, *[e.zero()] * (tile.rows * tile.vectors)])[2:]
@@ -138,10 +141,12 @@ def multiply_inner(tile: Tile, e: Emitter, depth: Value, a: Value, a_row: Value,
     starts = [e.at(a, e.mul(a_row, i)) for i in range(tile.rows)]
     starts += [e.at(b, e.mul(b_row, j)) for j in range(tile.vectors)]
 
+    add = e.add_pairs if tile.pairs else e.multiply_add
+
     def step(k: Value, sums: list, mask: Value | None = None) -> Sequence:
         operands = [e.load_vector(e.at(start, k), mask) for start in starts]
         pairs = [(left, right) for left in operands[:tile.rows] for right in operands[tile.rows:]]
-        return [e.multiply_add(left, right, total) for (left, right), total in zip(pairs, sums)]
+        return [add(left, right, total) for (left, right), total in zip(pairs, sums)]
 
     rest = e.remainder(depth, e.lanes)
     whole = e.sub(depth, rest)

@@ -46,6 +46,7 @@ class Problem:
     batch: int = 1
     bias: str = ""                       # "cols", "rows" or ""
     activation: str = ""
+    pairs: bool = False                  # are the numbers pairs of bfloat16?
 
     @property
     def lies_along(self) -> bool:
@@ -187,10 +188,12 @@ def _choose_kernels(words: dict[str, int], problem: Problem, found: Cut, lanes: 
     b_form = "panel" if b_packs else "whole" if problem.cols % lanes == 0 else "masked"
     for name, (rows, cols) in zip(("HIGH_WIDE", "HIGH_NARROW", "LOW_WIDE", "LOW_NARROW"), found.tiles()):
         if rows and found.is_inner:
-            words[name] = microkernel.inner_address(microkernel.Tile(dtype, rows, cols, activation=problem.activation))
+            words[name] = microkernel.inner_address(microkernel.Tile(
+                dtype, rows, cols, activation=problem.activation, pairs=problem.pairs))
         elif rows:
             words[name] = microkernel.address(microkernel.Tile(
-                dtype, rows, cols // lanes, "panel" if a_packs else "strided", b_form, problem.activation))
+                dtype, rows, cols // lanes, "panel" if a_packs else "strided", b_form, problem.activation,
+                problem.pairs))
     words["B_TILE_STEP"] = problem.b_col if found.is_inner else problem.b_row
     if b_packs:
         words.update(PACK_WIDE=microkernel.pack_address(dtype, found.wide, b_across),

@@ -77,12 +77,29 @@ def test_matmul_of_broadcast_and_transposed_operands():
     assert_product(matmul(vector.T, vector), vector.T, vector)
 
 
+def assert_rounded_product(a, b):
+    """The result is the exact product rounded once, but for the errors of sums in float32."""
+    exact = np.matmul(a.astype(np.float64), b.astype(np.float64))
+    sizes = np.matmul(np.abs(a).astype(np.float64), np.abs(b).astype(np.float64))
+    result = matmul(a, b)
+    half = float(ml_dtypes.finfo(a.dtype).eps) / 2
+    assert result.dtype == a.dtype and result.shape == exact.shape
+    assert np.all(np.abs(result.astype(np.float64) - exact)
+                  <= half * np.abs(exact) + sizes * 2.0 ** -24 * (a.shape[-1] ** 0.5 + 2) + 2.0 ** -24)
+
+
 @pytest.mark.parametrize("dtype", ["float16", ml_dtypes.bfloat16], ids=str)
 @each_shape
 def test_matmul_of_narrow_floats_accumulates_in_float32(left, right, dtype):
-    a, b = values(left, dtype), values(right, dtype)
-    expected = matmul(a.astype(np.float32), b.astype(np.float32)).astype(dtype)
-    np.testing.assert_array_equal(matmul(a, b), expected, strict=True)
+    assert_rounded_product(values(left, dtype), values(right, dtype))
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_matmul_of_narrow_floats_of_any_layout(width, data):
+    rows, depth, cols = (data.draw(st.integers(1, 40)) for _ in range(3))
+    dtype = data.draw(st.sampled_from(["float16", ml_dtypes.bfloat16]))
+    assert_rounded_product(laid_out(data, rows, depth, dtype), laid_out(data, depth, cols, dtype))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint32", "bool", "complex64"])
@@ -146,6 +163,17 @@ def test_matmul_of_packed_panels_in_blocks(packs_all, width, data):
     dtype = data.draw(st.sampled_from(["float32", "float64"]))
     a, b = laid_out(data, rows, depth, dtype), laid_out(data, depth, cols, dtype)
     assert_product(matmul(a, b), a, b)
+
+
+@pytest.mark.parametrize("cols", [1, 2, 4, 5])
+@pytest.mark.parametrize("batch", [(), (3,), (2, 3)])
+def test_few_columns_of_a_matrix_whose_columns_are_contiguous(batch, cols):
+    a, b = np.swapaxes(values((*batch, 9, 33), "float32"), -1, -2), values((9, cols), "float32")
+    assert_product(matmul(a, b), a, b)
+    many = values((*batch, 9, cols), "float32")
+    assert_product(matmul(a, many), a, many)
+    assert_product(matmul(a, np.asfortranarray(many)), a, many)
+    assert_product(matmul(a[(0,) * len(batch)], many), a[(0,) * len(batch)], many)
 
 
 @given(st.data())
