@@ -17,6 +17,7 @@ from ..windows import Adaptive, Axis, Sliding, cells, merged, reads
 from . import memory, threads
 from .copying import contiguous
 from .steps import INDEX, SINGLE, grain, narrow, range_kernel
+from .whole_planes import average_planes
 
 LANES, TILE, BUFFER = 16, 512, 2048          # as in loops/pooling.py
 PLACE = np.dtype(np.int32)
@@ -223,7 +224,8 @@ def _avg_step(shape: Shape, dtype: np.dtype, axes: tuple[Axis, ...], include_pad
     given = _cells(axes, include_padding, divisor, dtype)
     tables = (lines.starts, lines.members, plan.firsts, plan.counts)
     if plan.is_whole:
-        return results, _step("averages:average_whole", planes, plan.plane, arrays, *given, plan.plane)
+        address, width = average_planes(dtype)
+        return results, _step(address, -(-planes // width), width * plan.plane, arrays, *given, plan.plane, planes)
     if pieces is None:
         return results, _step("averages:average_each", planes, plan.plane, arrays, *given, plan.plane, plan.rows,
                               plan.axis.results, *tables)
@@ -262,11 +264,11 @@ def _avg_grad_step(shape: Shape, dtype: np.dtype, axes: tuple[Axis, ...], includ
                         *plan.steps[:3], *pieces, bands, band)
 
 
-def _step(path: str, units: int, elements: int, arrays: tuple[np.dtype, ...], *more: np.ndarray | int) -> Run:
-    """What runs a kernel of `units` units, which cost so many elements each, on arrays of these dtypes and on tables
-    and numbers that stay as they are."""
+def _step(path: str | int, units: int, elements: int, arrays: tuple[np.dtype, ...], *more: np.ndarray | int) -> Run:
+    """What runs a kernel (or an address) of `units` units, which cost so many elements each, on arrays of these dtypes
+    and on tables and numbers that stay as they are."""
     kinds = [f"{table.dtype.name}*" if isinstance(table, np.ndarray) else "int64" for table in more]
-    kernel = range_kernel(path, *[f"{dtype.name}*" for dtype in arrays], *kinds)
+    kernel = path if isinstance(path, int) else range_kernel(path, *[f"{dtype.name}*" for dtype in arrays], *kinds)
     words = [threads.address_of(table) if isinstance(table, np.ndarray) else int(table) for table in more]
     tail, pack, least = Struct(f"{len(words)}q").pack(*words), Struct(f"{len(arrays)}q").pack, grain(elements)
     held = more                                  # the tables must live as long as their addresses
@@ -274,5 +276,6 @@ def _step(path: str, units: int, elements: int, arrays: tuple[np.dtype, ...], *m
     def run(*given: np.ndarray) -> None:
         assert held is more
         if units:
-            threads.run(kernel.address, pack(*map(threads.address_of, given)) + tail, units, least)
+            address = kernel if isinstance(kernel, int) else kernel.address
+            threads.run(address, pack(*map(threads.address_of, given)) + tail, units, least)
     return run

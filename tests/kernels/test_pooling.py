@@ -6,8 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lucid_nb import windows
+from lucid_nb import config, windows
 from lucid_nb.kernels import memory, pooling, threads
+from lucid_nb.kernels.whole_planes import average_planes
 from tests import naive_pools
 
 RANDOM = np.random.default_rng(11)
@@ -169,3 +170,19 @@ def test_results_are_the_same_for_any_threads(kernel, stride):
     finally:
         threads.set_num_threads(before)
     assert all(map(np.array_equal, *found))
+
+
+@pytest.mark.parametrize("width", ["auto", 256, 128])
+def test_whole_planes_are_averaged_at_any_vector_width(width, monkeypatch):
+    monkeypatch.setattr(config, "vector_width", width)
+    for cache in (pooling._avg_step, average_planes):
+        cache.cache_clear()
+    for dtype, planes, size in [("float32", 1, 1), ("float32", 5, 49), ("float64", 17, 33), ("float32", 3, 12544),
+                                ("float64", 16, 16)]:
+        x = RANDOM.standard_normal((planes, size)).astype(dtype) + 1
+        axes = windows.adaptive_axes("pool", (size,), 1)
+        found = pooling.avg_pool(x, axes, True, None)[:, 0]
+        assert np.allclose(found, x.mean(1, dtype=np.float64), rtol=4 * np.finfo(dtype).eps, atol=0)
+    for cache in (pooling._avg_step, average_planes):
+        cache.cache_clear()
+    check_guards()

@@ -4,7 +4,7 @@ Sums and gradients of a row depend on neither threads nor tiles: every element i
 """
 
 from ..intrinsics import mark_kernel
-from .pooling import LANES, ROOM, TILE, rounded, store
+from .pooling import ROOM, TILE, rounded, store
 from .typed import block, clear, convert, out_of_line, plus, scalar, shift, stack_like
 
 
@@ -19,33 +19,8 @@ def sum_run(x, count):
     return total
 
 
-@scalar
-def total_of(x, count, lanes):
-    """The sum of a run whose vectors are few, so that none may be left to single elements. lanes: LANES of them."""
-    for i in range(LANES):
-        lanes[i] = convert(x, 0)
-    whole = count // LANES * LANES
-    for first in range(0, count - LANES + 1, LANES):
-        for i in range(LANES):
-            lanes[i] += x[first + i]
-    for i in range(count - whole):
-        lanes[i] += x[whole + i]
-    total = convert(x, 0)
-    for i in range(LANES):
-        total = plus(total, lanes[i])
-    return total
-
-
-def average_whole(start, stop, x, out, line_cells, window_cells, size):
-    """Unit: a plane of `size` elements, whose average is wanted."""
-    mark_kernel()
-    by, lanes = line_cells[0] * window_cells[0], stack_like(x, LANES)
-    for unit in range(start, stop):
-        out[unit] = total_of(shift(x, unit * size), size, lanes) / by
-
-
 def spread_whole(start, stop, g, out, line_cells, window_cells, size):
-    """Unit: a plane of the gradient of average_whole."""
+    """Unit: a plane of `size` elements, the gradient of its average."""
     mark_kernel()
     by = line_cells[0] * window_cells[0]
     for unit in range(start, stop):
