@@ -163,6 +163,17 @@ def test_linspace_has_numpys_bits(start, stop, endpoint, dtype):
         assert of_tensors.numpy().tobytes() == wanted.astype(of_tensors.dtype).tobytes()
 
 
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("ends", [(-2.5, 1000.0), (1000.0, np.array([-7.0, 3.0])), (1, 8),
+                                  (np.float32(0.3), np.array([1, 2], "int8"))], ids=range(4))
+@pytest.mark.parametrize("dtype", [None, "complex64", "complex128", "float32", "int16"])
+def test_dtype_of_geomspace_decides_what_is_computed_in(ends, dtype):
+    with np.errstate(all="ignore"):
+        wanted, found = np.geomspace(*ends, 5, dtype=dtype), lnb.geomspace(*ends, 5, dtype=dtype)
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found.numpy(), wanted)
+
+
 def test_ranges_between_tensors_are_numpys_and_differentiable():
     start, stop = np.array([0.5, 1.0]), np.array([[2.0, 3.0], [4.0, 5.0]])
     ours = lnb.asarray(start), lnb.asarray(stop)
@@ -252,6 +263,7 @@ def endless():
     (lambda: lnb.geomspace(lnb.ones(2), lnb.ones(3)), lnb.ShapeError, r"geomspace: shapes \(2,\) and \(3,\) do not"),
     (lambda: lnb.linspace(lnb.ones(2), "a"), lnb.DTypeError, "linspace: <U1 data has no arithmetic here"),
     (lambda: lnb.linspace(10 ** 400, lnb.ones(2)), lnb.OverflowError, "linspace: an integer of 1329 bits does not fit"),
+    (lambda: lnb.linspace(0, 1j, dtype=int), lnb.DTypeError, "linspace: has no meaning for complex128"),
     (lambda: lnb.zeros(np.ones((9, 9))), lnb.ShapeError, r"zeros: array\(\[\[1., .*\.\.\. is not a shape"),
     (lambda: lnb.zeros((3, 10 ** 400)), lnb.ShapeError, r"zeros: shape \(3, an integer of 1329 bits\) has an integer"),
     (lambda: lnb.fromiter(5, int), lnb.DTypeError, "fromiter: 5 gives no numbers one by one"),
@@ -267,7 +279,7 @@ def endless():
     (lambda: lnb.eye(2.5), lnb.ShapeError, "eye: rows 2.5 is not an integer"),
     (lambda: lnb.eye(-1), lnb.ShapeError, "eye: negative size"),
     (lambda: lnb.r_["r", lnb.zeros(2)], lnb.DTypeError, "r_: 'r' is no directive"),
-    (lambda: lnb.ix_([0.5]), lnb.IndexError, "ix_: float64 is no index")], ids=range(24))
+    (lambda: lnb.ix_([0.5]), lnb.IndexError, "ix_: float64 is no index")], ids=range(25))
 def test_what_cannot_be_made_says_so(call, error, text):
     with pytest.raises(error, match=text):
         call()

@@ -24,7 +24,8 @@ def indices(dimensions: Sequence[int], /, dtype: Any = int, sparse: bool = False
     """
     sizes = shapes.check_sizes("indices", shapes.as_shape("indices", dimensions))
     wanted, name = dtypes.as_dtype("indices", dtype), place_of(device, None)
-    found: Any = np.indices(sizes, wanted, sparse=sparse)  # type: ignore[call-overload]
+    counted = dtypes.INT64 if wanted.kind == "b" else wanted              # NumPy counts to 1 in bool
+    found: Any = np.indices(sizes, counted, sparse=sparse)  # type: ignore[call-overload]
     if sparse:
         return tuple(from_host("indices", one, wanted, name) for one in found)
     return from_host("indices", found, wanted, name)

@@ -78,6 +78,7 @@ def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, ret
             return np.linspace(start, stop, num=count, endpoint=endpoint, retstep=True, axis=axis)
         found = _on_host("linspace", numpys, start, stop)
         if dtype is not None and dtypes.as_dtype("linspace", dtype).kind in "iu":
+            dtypes.real_float("linspace", found[0].dtype)
             found = np.floor(found[0]), found[1]
         numbers = from_host("linspace", found[0], dtype, name, requires_grad)
         return (numbers, from_host("linspace", np.asarray(found[1]), None, name)) if retstep else numbers
@@ -176,7 +177,9 @@ def geomspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, dt
     """
     count = _count("geomspace", num)
     if not isinstance(start, Tensor) and not isinstance(stop, Tensor):
-        found = _on_host("geomspace", lambda: np.geomspace(start, stop, count, endpoint, None, axis), start, stop)
+        wanted = None if dtype is None else dtypes.as_dtype("geomspace", dtype)
+        inner = None if wanted == dtypes.BFLOAT16 else wanted            # it decides what is computed in
+        found = _on_host("geomspace", lambda: np.geomspace(start, stop, count, endpoint, inner, axis), start, stop)
         return from_host("geomspace", found, dtype, place_of(device, None))
     like = start if isinstance(start, Tensor) else stop
     first, last = (end if isinstance(end, Tensor) else _beside("geomspace", end, like) for end in (start, stop))
