@@ -3,7 +3,7 @@
 The weights of the state are packed once for all steps. Arrays over time are (rows, features), as Walk tells them.
 """
 
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from .copying import contiguous
 from .gemm import matmul
 from .reduce import reduce
 from .steps import INDEX, grain, kernel_of
+from .store import RangeKernel
 
 GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 ROWS = 6                     # of a tile, as in loops/products.py
@@ -28,6 +29,12 @@ def _tables(walk: Walk) -> Arrays:
     sizes = np.array(walk.sizes, INDEX)
     offsets = np.cumsum(sizes) - sizes if walk.spread == 1 else np.arange(len(sizes))
     return offsets, sizes
+
+
+@cache
+def _kernel(name: str, dtype: np.dtype, arrays: int) -> RangeKernel:
+    """A kernel of loops/recurrent.py over so many arrays of a dtype."""
+    return kernel_of(f"recurrent:{name}", (dtype,) * arrays + (INDEX, INDEX), 6)
 
 
 @lru_cache(256)
@@ -65,7 +72,7 @@ def _launch(name: str, arrays: Arrays, walk: Walk, batch: int, units: int, gates
     elements = gates * units * (units // 8 + CELL) * len(sizes)
     slices = max(1, min(config.num_threads, -(-batch // ROWS), batch // grain(elements)))
     share = -(-batch // slices)
-    kernel = kernel_of(f"recurrent:{name}", (*[array.dtype for array in arrays], INDEX, INDEX), 6)
+    kernel = _kernel(name, arrays[0].dtype, len(arrays))
     threads.launch(kernel, -(-batch // share), 1, *arrays, offsets, sizes, len(sizes), units, walk.spread, share, batch,
                    int(walk.is_reverse))
 
@@ -75,18 +82,20 @@ def recurrent(x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, b_ih: np.ndarra
     """A layer in one direction: the hidden states over time, the last hidden state (and cell), and what the gradient
     reads.
 
-    x: (rows, inputs). States: (batch, units), the hidden one and for "lstm" the cell. Weights and biases as PyTorch
-    has them, gates in its order.
+    x: (..., inputs), rows in C order. States: (..., units), the hidden one and for "lstm" the cell. Results lead with
+    the same axes. Weights and biases as PyTorch has them, gates in its order.
     """
-    (batch, units), dtype = states[0].shape, x.dtype
+    units, dtype, lead = states[0].shape[-1], x.dtype, x.shape[:-1]
+    x = _rows(x)
     gates, packed = matmul(x, w_ih.T), pack(w_hh.T)
     hidden, *cell = [np.array(state, order="C") for state in states]
+    batch = hidden.size // units
     bias = contiguous(b_ih) if mode == "gru" else b_ih + b_hh
     facts = walk, batch, units, GATES[mode]
     if mode in ("tanh", "relu"):
         _launch(f"{mode}_forward", (gates, packed, bias, hidden), *facts)
-        return gates, hidden
-    out, other = (memory.empty((len(x), units), dtype) for _ in range(2))
+        return gates.reshape(*lead, units), hidden
+    out, other = memory.empty((*lead, units), dtype), memory.empty((len(x), units), dtype)
     if mode == "lstm":
         _launch("lstm_forward", (gates, packed, bias, hidden, *cell, out, other), *facts)
         return out, hidden, *cell, gates, other
@@ -95,13 +104,19 @@ def recurrent(x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, b_ih: np.ndarra
     return out, hidden, gates, other
 
 
+def _rows(array: np.ndarray) -> np.ndarray:
+    """All leading axes as one."""
+    return contiguous(array).reshape(-1, array.shape[-1])
+
+
 def recurrent_grad(x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, states: Arrays, results: Arrays, slopes: Arrays,
                    mode: str, walk: Walk, wanted: list[bool]) -> list[np.ndarray | None]:
     """The gradients of `recurrent`'s arrays, None where not wanted.
 
     `results` is what it gave, `slopes` are the gradients of the states over time and of each last state.
     """
-    (batch, units), dtype = states[0].shape, x.dtype
+    units, dtype, shape = states[0].shape[-1], x.dtype, x.shape
+    x, batch = _rows(x), states[0].size // units
     g, of_states = contiguous(slopes[0]), [np.array(slope, order="C") for slope in slopes[1:]]
     own = inner = memory.empty((len(x), GATES[mode] * units), dtype)
     packed, initial, facts = pack(w_hh), contiguous(states[-1]), (walk, batch, units, GATES[mode])
@@ -117,11 +132,11 @@ def recurrent_grad(x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, states: Ar
         _launch(f"{mode}_backward", (out, packed, g, *of_states, own), *facts)
     found: list[np.ndarray | None] = [None] * (5 + len(states))
     if wanted[0]:
-        found[0] = matmul(own, w_ih)
+        found[0] = matmul(own, w_ih).reshape(shape)
     if wanted[1]:
         found[1] = matmul(own.T, x)
     if wanted[2]:
-        found[2] = _by_state_weights(inner, out, states[0], walk)
+        found[2] = _by_state_weights(inner, _rows(out), _rows(states[0]), walk)
     for number, slope in ((3, own), (4, inner)):
         if wanted[number]:
             found[number] = reduce("sum", slope, (0,), False, dtype)

@@ -63,7 +63,8 @@ class RNNBase(Module):
             name, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         self.dropout, self.proj_size = float(dropout), as_integer(name, "proj_size", proj_size)
         self._check_options(name)
-        for names, shapes in zip(self._names(), self._shapes()):
+        self._groups = self._names()
+        for names, shapes in zip(self._groups, self._shapes()):
             for key, shape in zip(names, shapes):
                 setattr(self, key, Parameter(empty(shape, dtype=dtype, device=device)))
         self.reset_parameters()
@@ -94,7 +95,7 @@ class RNNBase(Module):
     @property
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters of each layer and direction."""
-        return [[getattr(self, name) for name in names] for names in self._names()]
+        return [[getattr(self, name) for name in names] for names in self._groups]
 
     def flatten_parameters(self) -> None:
         """Nothing: weights are packed anew by each call."""
@@ -121,10 +122,9 @@ class RNNBase(Module):
         if not time:
             raise ShapeError(f"{type(self).__name__}: the input of shape {x.shape} has no steps. Give at least one.")
         sizes, spread = (batch,) * time, time if self.batch_first and x.ndim == 3 else 1
-        states = self._states(hx, batch, x, x.ndim == 2)
-        out, last = self._layers(x.reshape(-1, x.shape[-1]), states, sizes, spread)
-        last = [state[:, 0] for state in last] if x.ndim == 2 else last
-        return out.reshape(*x.shape[:-1], out.shape[-1]), self._given(last)
+        states = self._states(hx, () if x.ndim == 2 else (batch,), x)
+        out, last = self._layers(x, states, sizes, spread)
+        return out, self._given(last)
 
     def _packed(self, input: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
         """As forward, of a packed sequence."""
@@ -134,9 +134,9 @@ class RNNBase(Module):
             raise ShapeError(f"{type(self).__name__}: packed elements of shape {x.shape[1:]}. They must have "
                              f"({self.input_size},).")
         sizes = tuple(counts.tolist())
-        states = self._states(hx, sizes[0], x, False)
+        states = self._states(hx, sizes[:1], x)
         if order is not None and hx is not None:
-            states = [state[:, order] for state in states]
+            states = [[state[:, order] for state in kind] for kind in states]
         out, last = self._layers(x, states, sizes, 1)
         last = last if back is None else [state[:, back] for state in last]
         return input._replace(data=out), self._given(last)
@@ -144,40 +144,36 @@ class RNNBase(Module):
     def _given(self, states: list[Tensor]) -> States:
         return (states[0], states[1]) if self.mode == "LSTM" else states[0]
 
-    def _states(self, hx: Any, batch: int, x: Tensor, is_single: bool) -> list[Tensor]:
-        """The first states (layers * directions, batch, size), checked."""
-        name, count = type(self).__name__, self.num_layers * (1 + self.bidirectional)
+    def _states(self, hx: Any, batch: tuple[int, ...], x: Tensor) -> list[list[Tensor]]:
+        """The first states of each kind: for each layer and direction (1, *batch, size)."""
+        count = len(self._groups)
         widths = [self.proj_size or self.hidden_size, *[self.hidden_size] * (self.mode == "LSTM")]
-        shapes = [(count, batch, width) for width in widths]
         if hx is None:
-            return [zeros(shape, dtype=x.dtype, device=x.device) for shape in shapes]
+            return [[zeros((1, *batch, width), dtype=x.dtype, device=x.device)] * count for width in widths]
         given = list(hx) if isinstance(hx, (tuple, list)) and len(widths) == 2 else [hx]
-        wanted = [(shape[0], shape[2]) if is_single else shape for shape in shapes]
-        states = [asarray(state) for state in given]
+        wanted, states = [(count, *batch, width) for width in widths], [asarray(state) for state in given]
         if [state.shape for state in states] != wanted:
-            raise ShapeError(f"{name}: hx has shapes {[state.shape for state in states]}. It must be "
+            raise ShapeError(f"{type(self).__name__}: hx has shapes {[state.shape for state in states]}. It must be "
                              f"{' and '.join(map(str, wanted))}.")
-        return [state.reshape(shape) for state, shape in zip(states, shapes)]
+        return [[state[k:k + 1] for k in range(count)] if count > 1 else [state] for state in states]
 
-    def _layers(self, x: Tensor, states: list[Tensor], sizes: tuple[int, ...], spread: int
+    def _layers(self, x: Tensor, states: list[list[Tensor]], sizes: tuple[int, ...], spread: int
                 ) -> tuple[Tensor, list[Tensor]]:
-        """All layers over rows x; the last states stacked."""
+        """All layers over x (..., inputs), its leading axes being the rows over time; the last states stacked."""
         ways, weights, last = 1 + self.bidirectional, self.all_weights, []
         for layer in range(self.num_layers):
             outs = []
             for way in range(ways):
                 number = layer * ways + way
                 given = weights[number] if self.bias else [*weights[number][:2], None, None, *weights[number][2:]]
-                out, *after = recurrent(MODES[self.mode], x, given, tuple([state[number] for state in states]),
+                out, *after = recurrent(MODES[self.mode], x, given, tuple([kind[number] for kind in states]),
                                         Walk(sizes, spread, bool(way)))
                 outs.append(out)
                 last.append(after)
-            x = outs[0] if ways == 1 else concat(outs, 1)
+            x = outs[0] if ways == 1 else concat(outs, -1)
             if self.dropout and layer < self.num_layers - 1:
                 x = F.dropout(x, self.dropout, self.training)
-        if len(last) == 1:
-            return x, [state.reshape(1, *state.shape) for state in last[0]]
-        return x, [concat([state.reshape(1, *state.shape) for state in kind]) for kind in zip(*last)]
+        return x, last[0] if len(last) == 1 else [concat(kind) for kind in zip(*last)]
 
     def extra_repr(self) -> str:
         """Sizes, and what is not the default."""

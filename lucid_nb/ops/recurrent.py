@@ -149,8 +149,9 @@ def _pullback(ops: Any, info: Info, g: dict[int, Any], *kept: Any, mode: str, wa
     slopes = [g[number] if number in g else ops.zeros(tuple(results[number].shape), results[number])
               for number in range(1 + count)]
     if ops.records:
-        x, *rest = inputs
-        return _unspread(mode, slopes, x, tuple(rest[:4]), tuple(rest[4:]), walk)
+        flat = [_rows(tensor) for tensor in (inputs[0], *inputs[5:])]
+        found = _unspread(mode, [_rows(slope) for slope in slopes], flat[0], inputs[1:5], tuple(flat[1:]), walk)
+        return [reshape(slope, tensor.shape) for slope, tensor in zip(found, inputs)]
     grad = backend.of(inputs[0]).recurrent_grad
     return grad(*inputs[:3], inputs[5:], results, slopes, mode, walk, info.wanted)
 
@@ -164,6 +165,11 @@ def _unspread(mode: str, slopes: list[Tensor], x: Tensor, weights: Results, stat
     x, g = _swapped(x, -1, steps), _swapped(slopes[0], -1, steps)
     by_x, *others = _composed_gradient(mode, (g, *slopes[1:]), x, weights, states, plain)
     return [_swapped(by_x, steps, -1), *others]
+
+
+def _rows(x: Tensor) -> Tensor:
+    """All leading axes as one."""
+    return reshape(x, -1, x.shape[-1])
 
 
 def _swapped(rows: Tensor, outer: int, inner: int) -> Tensor:
@@ -183,26 +189,39 @@ FUSED = {"lstm": _fused("lstm", 2, 2), "gru": _fused("gru", 1, 2), "tanh": _fuse
 
 # ------------------------------------------------------------------------------------------------ functions
 def recurrent(mode: str, x: Tensor, weights: Sequence[Tensor | None], states: Results, walk: Walk) -> Results:
-    """One layer in one direction over rows x (rows, inputs): the hidden states over time, then the last states.
+    """One layer in one direction over x (..., inputs): the hidden states over time, then the last states.
 
     weights: (gates * units, inputs), (gates * units, outputs), two biases or None, and for a projected LSTM (outputs,
-    units). states: the hidden one (batch, outputs), for "lstm" the cell (batch, units). float16 and bfloat16 are
-    computed in float32.
+    units). states: the hidden one (..., outputs), for "lstm" the cell (..., units). The leading axes of x are the rows
+    over time, those of states the batch; results have the same. float16 and bfloat16 are computed in float32.
     """
     dtype = x.dtype
     wide = dtypes.FLOAT32 if dtype in (dtypes.FLOAT16, dtypes.BFLOAT16) else dtype
     table = backend.of(x.refresh().raw)
     rows = weights[0].shape[:1]  # type: ignore[union-attr]
-    given = [fresh(table.full(rows, 0, wide)) if w is None else astype(w, wide, copy=False) for w in weights]
-    x, *states_ = (astype(tensor, wide, copy=False) for tensor in (x, *states))
+    given = [fresh(table.full(rows, 0, wide)) if w is None else _cast(w, wide) for w in weights]
+    x, *states_ = [_cast(tensor, wide) for tensor in (x, *states)]
     if len(weights) == 4 and x.size and table.has("recurrent"):
         found = apply(FUSED[mode], (x, *given, *states_), {"mode": mode, "walk": walk})[:1 + len(states)]
     else:
-        steps, plain = len(walk.sizes), Walk(walk.sizes, 1, walk.is_reverse)
-        is_spread = walk.spread != 1
-        out, *last = _composed(mode, _swapped(x, -1, steps) if is_spread else x, tuple(given), tuple(states_), plain)
-        found = (_swapped(out, steps, -1) if is_spread else out, *last)
-    return tuple([astype(tensor, dtype, copy=False) for tensor in found])
+        found = _composed_like(mode, x, tuple(given), tuple(states_), walk)
+    return tuple([_cast(tensor, dtype) for tensor in found])
+
+
+def _cast(x: Tensor, dtype: Any) -> Tensor:
+    """In a dtype."""
+    return x if x.dtype == dtype else astype(x, dtype)
+
+
+def _composed_like(mode: str, x: Tensor, weights: Results, states: Results, walk: Walk) -> Results:
+    """The composed form, with the leading axes of x and of the states, and where the batch may be first."""
+    steps, rows = len(walk.sizes), _rows(x)
+    is_spread = walk.spread != 1
+    out, *last = _composed(mode, _swapped(rows, -1, steps) if is_spread else rows, weights, tuple(map(_rows, states)),
+                           Walk(walk.sizes, 1, walk.is_reverse))
+    out = _swapped(out, steps, -1) if is_spread else out
+    return (reshape(out, *x.shape[:-1], out.shape[-1]),
+            *[reshape(state, given.shape) for state, given in zip(last, states)])
 
 
 def recurrent_cell(mode: str, x: Tensor, weights: Sequence[Tensor | None], states: Results) -> Results:
