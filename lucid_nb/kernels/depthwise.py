@@ -6,6 +6,7 @@ register tiles, made for the taps of the kernel, go over it. An axis falls into 
 the gradient of a strided convolution's input falls into remainders of the results instead, which a tile weaves into
 each other.
 """
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -90,7 +91,10 @@ class Plan:
         kinds = [f"{dtype.name}*"] * 3 + ["int64", "int64"] * is_slopes + ["int64*"] * 6
         self.kernel = range_kernel(f"depthwise:{'slopes' if is_slopes else 'correlate'}", *kinds)
         self.words = np.zeros(words.WORDS, np.int64)
-        self.is_served = self._cut()
+        # Filters that are summed side by side: what neighbours in memory are read together, from image to image.
+        sums = _sums_size(channels * prod(taps), dtype)
+        self.run = max(1, min(words.TOTALS // sums, groups * filters // UNITS))
+        self.is_served = self._cut() and (not is_slopes or sums <= words.TOTALS)
         if self.is_served:
             self._describe(groups)
             self._tabulate()
@@ -143,7 +147,7 @@ class Plan:
             "ROW_CLASSES": len(height.classes), "COLUMN_CLASSES": len(width.classes),
             "GROUP_WEIGHTS": self.weight_steps[0], "FILTER_WEIGHTS": self.weight_steps[1],
             "SUMS": self.channels * prod(self.taps), "LANES": self.lanes,
-            "TOTAL": depthwise_tile.total_address(self.dtype.name) if self.is_slopes else 0}
+            "RUN": self.run, "TOTAL": depthwise_tile.total_address(self.dtype.name) if self.is_slopes else 0}
         for name, value in given.items():
             self.words[getattr(words, name)] = value
 
@@ -164,6 +168,7 @@ class Plan:
         self.planes, self.classes = (np.array(table, np.int64).reshape(-1) for table in (planes, classes))
         self.places, self.weight_places = np.array(layers or [(0, 0)], np.int64).T.copy()
         self.tables = self.words, self.phases, self.planes, self.classes, self.places, self.weight_places
+        self.addresses = struct.pack("6q", *map(threads.address_of, self.tables))
 
     def _layers(self, planes: Sequence[Shape], reads: Sequence[Shape]) -> list[tuple[int, int]]:
         """Where each layer begins in the room and in the weights of a filter."""
@@ -190,19 +195,22 @@ class Plan:
     def correlate(self, x: np.ndarray, weights: np.ndarray, shape: Shape) -> np.ndarray:
         """The correlation of x with the weights; an image of it is of this shape."""
         result = memory.empty((len(x), *shape), self.dtype)
-        work = prod(self.piece) * self.filters * self.channels * prod(self.taps) // VECTOR
-        threads.launch(self.kernel, len(x) * self.units, grain(work), contiguous(x), contiguous(weights), result,
-                       *self.tables)
+        work = prod(self.piece) * self.filters * self.channels * prod(self.taps)
+        self._launch(len(x) * self.units, work, contiguous(x), contiguous(weights), result)
         return result
 
     def add_products(self, x: np.ndarray, g: np.ndarray, w_shape: Shape) -> np.ndarray:
         """The gradient of weights of this shape; images are summed in parts where there are few filters."""
         parts = min(len(x), ceiling(UNITS, w_shape[0]))
         totals = memory.empty((parts, *w_shape), self.dtype)
-        work = len(x) // parts * self.depth.results * self.height.results * self.width.results * prod(w_shape[1:])
-        threads.launch(self.kernel, parts * w_shape[0], grain(work // VECTOR), contiguous(x), contiguous(g), totals,
-                       len(x), parts, *self.tables)
+        work = prod(g.shape[2:]) * prod(w_shape[1:]) * self.run * len(x) // parts
+        self._launch(parts * ceiling(w_shape[0], self.run), work, contiguous(x), contiguous(g), totals, len(x), parts)
         return totals[0] if parts == 1 else totals.sum(axis=0)
+
+    def _launch(self, count: int, work: int, a: np.ndarray, b: np.ndarray, result: np.ndarray, *integers: int) -> None:
+        """Run the kernel over so many units of so many multiply-adds."""
+        head = struct.pack(f"{3 + len(integers)}q", *map(threads.address_of, (a, b, result)), *integers)
+        threads.run(self.kernel.address, head + self.addresses, count, grain(work // VECTOR))
 
 
 def even(count: int, most: int) -> int:
@@ -241,7 +249,7 @@ def _forward(x_shape: Shape, w_shape: Shape, window: Window, dtype: np.dtype, is
              ) -> Plan | None:
     """The plan for images of this shape; the last argument is what vectors are limited to."""
     sums = prod(w_shape[1:])
-    if not _suits(x_shape, w_shape, window, dtype) or is_slopes and _sums_size(sums, dtype) > words.TOTALS:
+    if not _suits(x_shape, w_shape, window, dtype):
         return None
     sizes, taps = triple(x_shape[1:], 1), triple(w_shape[2:], 1)
     results = triple(window.output_sizes(x_shape[1:], w_shape[2:]), 1)

@@ -221,29 +221,50 @@ def deal_address(dtype: str, stride: int, phases: tuple[int, ...]) -> int:
 def deal(stride: int, phases: tuple[int, ...], e: Emitter, before: ir.Value, stop: ir.Value, rows: ir.Value,
          source: ir.Value, source_row: ir.Value, start: ir.Value, width: ir.Value, target: ir.Value, area: ir.Value,
          pitch: ir.Value) -> None:
-    """Vector by vector of the columns, whose masks are those of all rows."""
-    def put(values: Sequence[ir.Value], j: ir.Value, i: ir.Value, carried: list) -> Sequence:
+    """Row by row where all vectors but the first and the last are whole, otherwise column by column of vectors."""
+    step, last = stride * e.lanes, e.sub(pitch, e.lanes)
+
+    def masks_at(j: ir.Value | int) -> list[ir.Value]:
+        left = e.add(start, e.mul(j, stride))
+        places = [e.add(left, number * e.lanes) for number in range(stride)]
+        return [between(e, e.sub(0, place), e.sub(width, place)) for place in places]
+
+    def put(j: ir.Value | int, values: Sequence[ir.Value], i: ir.Value, carried: list) -> list:
         place = e.add(e.mul(i, pitch), j)
         for number, value in enumerate(values):
             e.store_vector(value, e.at(target, e.add(place, e.mul(area, number))))
         return carried
 
-    def column(j: ir.Value, carried: list) -> Sequence:
-        left = e.add(start, e.mul(j, stride))
-        places = [e.add(left, number * e.lanes) for number in range(stride)]
-        masks = [between(e, e.sub(0, place), e.sub(width, place)) for place in places]
+    def move(j: ir.Value | int, masks: Sequence, i: ir.Value, carried: list) -> list:
+        line = e.at(source, e.add(e.mul(i, source_row), e.add(start, e.mul(j, stride))))
+        loaded = [e.load_vector(e.at(line, number * e.lanes), mask) for number, mask in enumerate(masks)]
+        return put(j, [picked(e, loaded, [divmod(phase + stride * lane, e.lanes) for lane in range(e.lanes)])
+                       for phase in phases], i, carried)
 
-        def row(i: ir.Value, carried: list) -> Sequence:
-            line = e.at(source, e.mul(i, source_row))
-            loaded = [e.load_vector(e.at(line, place), mask) for place, mask in zip(places, masks)]
-            return put([picked(e, loaded, [divmod(phase + stride * lane, e.lanes) for lane in range(e.lanes)])
-                        for phase in phases], j, i, carried)
-        clear = partial(put, [e.zero()] * len(phases), j)
+    def column(j: ir.Value, carried: list) -> list:
+        clear = partial(put, j, [e.zero()] * len(phases))
         e.loop(0, before, clear)
-        e.loop(before, stop, row)
         e.loop(stop, rows, clear)
-        return carried
-    e.loop(0, pitch, column, step=e.lanes)
+        return e.loop(before, stop, partial(move, j, masks_at(j)), carried)
+
+    def cleared_row(i: ir.Value, carried: list) -> list:
+        return e.loop(0, pitch, lambda j, carried: put(j, [e.zero()] * len(phases), i, carried), carried, e.lanes)
+
+    def by_rows() -> list:
+        ends = masks_at(0), masks_at(last)
+
+        def row(i: ir.Value, carried: list) -> list:
+            move(0, ends[0], i, carried)
+            e.loop(e.lanes, last, lambda j, carried: move(j, [None] * stride, i, carried), (), e.lanes)
+            return move(last, ends[1], i, carried)
+        e.loop(0, before, cleared_row)
+        e.loop(stop, rows, cleared_row)
+        return e.loop(before, stop, row)
+
+    is_whole = e.builder.and_(e.compare(e.add(start, step), ">=", 0),
+                              e.compare(e.add(start, e.mul(last, stride)), "<=", width))
+    e.either(e.builder.and_(is_whole, e.compare(last, ">", e.lanes)), by_rows,
+             lambda: e.loop(0, pitch, column, step=e.lanes))
 
 
 def between(e: Emitter, first: ir.Value, stop: ir.Value) -> ir.Value:

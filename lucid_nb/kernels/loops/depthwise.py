@@ -35,6 +35,7 @@ from ..depthwise_words import (
     ROW_PIECES,
     ROW_STRIDE,
     ROWS,
+    RUN,
     SLACK,
     SOURCE_COLUMNS,
     SOURCE_DEPTH,
@@ -128,20 +129,26 @@ def add_slopes(plan, kind, places, weight_places, room, g, sums, row, col):
 
 
 def slopes(start, stop, x, g, out, images, parts, plan, phases, planes, classes, places, weight_places):
-    """Unit: one of the `parts` of the images, with the gradients of one filter; out (parts, filters, SUMS)."""
+    """Unit: one of the `parts` of the images, with a run of filters; out (parts, filters, SUMS)."""
     mark_kernel()
     room, sums = stack_like(x, ROOM + SLACK), stack_like(x, TOTALS)
     pieces = plan[DEPTHS] * plan[ROW_PIECES] * plan[COLUMN_PIECES]
     source_size = plan[CHANNELS] * plan[SOURCE_DEPTH] * plan[SOURCE_ROWS] * plan[SOURCE_COLUMNS]
     filters, plane = plan[GROUPS] * plan[FILTERS], plan[ROWS] * plan[COLUMNS]
+    runs, size = ceiling(filters, plan[RUN]), ceiling(plan[SUMS], plan[LANES]) * plan[LANES] * plan[LANES]
     for unit in range(start, stop):
-        part, number = unit // filters, unit % filters
-        clear(sums, ceiling(plan[SUMS], plan[LANES]) * plan[LANES] * plan[LANES])
+        part, first = unit // runs, unit % runs * plan[RUN]
+        last = min(filters, first + plan[RUN])
+        clear(sums, (last - first) * size)
         for image in range(part * images // parts, (part + 1) * images // parts):
-            source = shift(x, (image * plan[GROUPS] + number // plan[FILTERS]) * source_size)
-            for place in range(pieces):
-                depth, row, col = piece(place, plan)
-                fill(plan, phases, classes, planes, source, room, depth, row, col)
-                gradients = shift(g, ((image * filters + number) * plan[DEPTHS] + depth) * plane)
-                add_slopes(plan, classes, places, weight_places, room, gradients, sums, row, col)
-        call_address(plan[TOTAL], plan[SUMS], address_of(sums), address_of(shift(out, unit * plan[SUMS])))
+            for number in range(first, last):
+                source = shift(x, (image * plan[GROUPS] + number // plan[FILTERS]) * source_size)
+                for place in range(pieces):
+                    depth, row, col = piece(place, plan)
+                    fill(plan, phases, classes, planes, source, room, depth, row, col)
+                    gradients = shift(g, ((image * filters + number) * plan[DEPTHS] + depth) * plane)
+                    add_slopes(plan, classes, places, weight_places, room, gradients,
+                               shift(sums, (number - first) * size), row, col)
+        for number in range(first, last):
+            call_address(plan[TOTAL], plan[SUMS], address_of(shift(sums, (number - first) * size)),
+                         address_of(shift(out, (part * filters + number) * plan[SUMS])))
