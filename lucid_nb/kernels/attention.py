@@ -113,11 +113,10 @@ def _mask_rows(mask: np.ndarray | None, keys: int) -> np.ndarray | None:
 
 
 def _like(raw: np.ndarray, shape: Shape) -> np.ndarray:
-    """A new array, heads within rows in memory where they are so in `raw`."""
-    batch, heads, rows, features = shape
-    if raw.strides[1] < raw.strides[2] and heads > 1:
-        return memory.empty((batch, rows, heads, features), raw.dtype).transpose(0, 2, 1, 3)
-    return memory.empty(shape, raw.dtype)
+    """A new array whose first three axes follow each other in memory as those of `raw` do."""
+    order = sorted(range(3), key=lambda axis: -(raw.strides[axis] or raw.nbytes))      # repeated axes stay outside
+    made = memory.empty((*[shape[axis] for axis in order], shape[3]), raw.dtype)
+    return made if order == [0, 1, 2] else made.transpose(*[order.index(axis) for axis in range(3)], 3)
 
 
 class Tools(NamedTuple):

@@ -165,8 +165,12 @@ def test_attention_of_nothing(empty):
     assert not gradients[0].any() and not gradients[1].any()
 
 
-def test_results_lie_in_memory_as_the_queries_do():
-    q, k, v = (drawn((2, 3, 20, 4), np.float32, seed, True) for seed in range(3))
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (2, 0, 1), (1, 2, 0)], ids=str)
+def test_results_lie_in_memory_as_the_queries_do(order):
+    shape = (2, 3, 20, 4)
+    q, k, v = (drawn((*[shape[axis] for axis in order], 4), np.float32, seed).transpose(*np.argsort(order), 3)
+               for seed in range(3))
+    check(q, k, v, None, False, 1.0)
     out, sums = attention(q, k, v, None, False, 1.0)
     gradients = attention_grad(q, k, v, None, out, sums, out, False, 1.0, False)
     assert all(x.strides == y.strides for x, y in zip((out, *gradients[:3]), (q, q, k, v)))
@@ -180,3 +184,20 @@ def test_memory_grows_with_rows_and_not_with_their_square(monkeypatch):
     out, sums = attention(q, k, v, None, False, 1.0)
     attention_grad(q, k, v, None, out, sums, out, False, 1.0, False)
     assert max(sizes) <= 2000 * 32
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("scale", [0.125, 1.0])
+def test_errors_are_at_most_twice_those_of_pytorch(causal, scale):
+    torch = pytest.importorskip("torch")
+    q, k, v, g = (drawn((1, 2, 300, 64), np.float32, seed) for seed in range(4))
+    given = [torch.tensor(x, requires_grad=True) for x in (q, k, v)]
+    theirs = torch.nn.functional.scaled_dot_product_attention(*given, is_causal=causal, scale=scale)
+    theirs.backward(torch.tensor(g))
+    out, sums = attention(q, k, v, None, causal, scale)
+    ours = [out, *attention_grad(q, k, v, None, out, sums, g, causal, scale, False)[:3]]
+    for one, other, right in zip(ours, [theirs.detach(), *[x.grad for x in given]],
+                                 exact(q, k, v, None, causal, scale, g)):
+        errors = [np.abs(x.astype(float) - right) for x in (one, other.numpy())]
+        assert np.sqrt((errors[0] ** 2).mean()) <= 2 * np.sqrt((errors[1] ** 2).mean())
+        assert errors[0].max() <= 2 * errors[1].max()
