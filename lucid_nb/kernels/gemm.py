@@ -28,7 +28,7 @@ ADDRESSES = Struct("5q").pack
 REAL = {"float32": "float32", "float64": "float64", "int32": "int32", "uint32": "int32", "int64": "int64",
         "uint64": "int64"}
 INT32 = np.dtype(np.int32)
-MOST_RUNS = 4096
+MOST_RUNS = 1024
 FEW_COLS = 4                     # columns that would leave most of a vector empty
 _runs: dict[Any, Run] = {}
 
@@ -47,8 +47,9 @@ def matmul_into(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """`matmul` into contiguous memory of the result's shape and dtype, which no operand shares; `out` itself."""
     key = a.shape, a.strides, b.shape, b.strides, a.dtype, config.num_threads, config.vector_width
     run = _runs.get(key) or _keep(key, _run_of(a, b))
-    if isinstance(run, Product) and run.plan.splits == 1:
-        run.run(a, b, out, 0)
+    product = getattr(run, "product", run)
+    if isinstance(product, Product) and product.plan.splits == 1:
+        product.run(a, b, out, None)
     else:
         out[...] = run(a, b)
     return out
@@ -158,7 +159,7 @@ def _real_run(a: np.ndarray, b: np.ndarray, bias: str = "", activation: str = ""
                                                       contiguous(a) if copies_a else a))).reshape(shape)
     product = Product(a, b, batch, shape, bias, activation, pairs)
     if not (copies_a or copies_b):
-        return product
+        return product.shortest() if product.is_short and not bias else product
     return lambda a, b, bias=None: product(contiguous(a) if copies_a else a, contiguous(b) if copies_b else b, bias)
 
 
@@ -204,7 +205,7 @@ def _places(a: np.ndarray, b: np.ndarray, batch: Shape) -> np.ndarray | None:
 
 
 class Product:
-    """A product of operands with certain shapes and strides, planned once; calling it takes two microseconds."""
+    """A product of operands with certain shapes and strides, planned once."""
 
     __slots__ = ("activation", "dtype", "function", "new", "places", "plan", "shape", "tail")
 
@@ -226,23 +227,41 @@ class Product:
         splits = self.plan.splits
         if splits == 1:
             result = self.new(self.shape, self.dtype)
-            self.run(a, b, result, 0 if bias is None else address_of(bias))
+            self.run(a, b, result, bias)
             return result
         parts = memory.empty((splits, *self.shape), self.dtype)
-        self.run(a, b, parts, 0)
+        self.run(a, b, parts, None)
         result = np.add.reduce(parts, 0)
         result += 0 if bias is None else bias
         return np.maximum(result, 0, out=result) if self.activation else result
 
-    def run(self, a: np.ndarray, b: np.ndarray, result: np.ndarray, bias: int) -> None:
+    def run(self, a: np.ndarray, b: np.ndarray, result: np.ndarray, bias: np.ndarray | None) -> None:
         """Multiply into memory that holds the result, or its parts one after the other."""
         _, units, _, size = self.plan
         place = 0
         if size:
             workspace = memory.empty(size + tiling.LINE, np.uint8)
             place = -(-address_of(workspace) // tiling.LINE) * tiling.LINE
-        table = ADDRESSES(address_of(a), address_of(b), address_of(result), bias, place) + self.tail
+        table = ADDRESSES(id(a), id(b), id(result), 0 if bias is None else id(bias), place) + self.tail
         if units == 1:
             self.function(table, 0, 1)
         else:
             threads.run(MULTIPLY.address, table, units, 1)
+
+    @property
+    def is_short(self) -> bool:
+        """Does it need neither memory, nor threads, nor more than one sum?"""
+        _, units, splits, size = self.plan
+        return units == splits == 1 and not size and self.new is np.empty
+
+    def shortest(self) -> Run:
+        """The product without bias of small operands, by no more than memory for the result and a call."""
+        shape, dtype, tail, function = self.shape, self.dtype, self.tail, self.function
+        pack, empty = ADDRESSES, np.empty
+
+        def run(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+            result = empty(shape, dtype)
+            function(pack(id(a), id(b), id(result), 0, 0) + tail, 0, 1)
+            return result
+        run.product = self  # type: ignore[attr-defined]  # the words of its plan must stay
+        return run

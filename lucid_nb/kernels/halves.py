@@ -128,9 +128,9 @@ def _join_rows(e: Emitter, table: ir.Value, start: ir.Value, stop: ir.Value) -> 
         def step(j: ir.Value, carried: list) -> list:
             rest = e.sub(cols, j)
             upper, lower = (e.load_vector(e.at(row, j), e.first(rest)) for row in (first, second))
-            for number, places in enumerate((low, high)):
-                inside = e.first(e.sub(e.mul(rest, 2), number * e.lanes))
-                e.store_vector(e.shuffle(upper, lower, places), e.at(result, e.add(e.mul(j, 2), number * e.lanes)), inside)
+            for turn, places in zip((0, e.lanes), (low, high)):
+                inside = e.first(e.sub(e.mul(rest, 2), turn))
+                e.store_vector(e.shuffle(upper, lower, places), e.at(result, e.add(e.mul(j, 2), turn)), inside)
             return carried
         e.loop(0, cols, step, step=e.lanes)
         return carried

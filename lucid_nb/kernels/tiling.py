@@ -140,8 +140,9 @@ def plan(problem: Problem, threads: int) -> Plan:
     tiles = ceil(problem.cols / found.wide)
     splits = _splits(problem, found.panels * tiles)
     words = {name: getattr(problem, name.lower(), 0) for name in at.NAMES.split()}
-    words.update(SIZE=size, SPLITS=splits, PANELS=found.panels, HIGH_PANELS=found.high_panels, HIGH=found.high,
-                 LOW=found.low, WIDE=found.wide, NARROW=found.last, C_BATCH=problem.rows * problem.c_row * size,
+    words.update(HEADER=object.__basicsize__, SIZE=size, SPLITS=splits, PANELS=found.panels, HIGH=found.high,
+                 HIGH_PANELS=found.high_panels, LOW=found.low, WIDE=found.wide, NARROW=found.last,
+                 C_BATCH=problem.rows * problem.c_row * size,
                  C_SPLIT=problem.batch * problem.rows * problem.c_row * size)
     _block(words, found, -(-problem.depth // splits), tiles)
     _share(words, problem, threads, tiles)

@@ -94,9 +94,20 @@ def multiply_item(plan, item, a, b, c, bias, places, packed_b, packed_a):
         j += cols
 
 
+@scalar
+def data_of(array, header):
+    """Where the numbers of a NumPy array are, from the address of the array object; 0 for none."""
+    return element(array + header, int64)[0] if array else 0
+
+
 def multiply(start, stop, a, b, c, bias, workspace, places, plan):
-    """Units [start, stop) of a product; each is a run of items and has a workspace of its own. All are addresses."""
+    """Units [start, stop) of a product; each is a run of items and has a workspace of its own.
+
+    a, b, c and bias are addresses of array objects, which are cheaper to come by than those of their numbers.
+    """
     words = element(plan, int64)
+    header = words[at.HEADER]
+    a, b, c, bias = data_of(a, header), data_of(b, header), data_of(c, header), data_of(bias, header)
     for unit in range(start, stop):
         packed_b = workspace + unit * words[at.WORKSPACE]
         first, last = unit * words[at.ITEMS] // words[at.UNITS], (unit + 1) * words[at.ITEMS] // words[at.UNITS]
