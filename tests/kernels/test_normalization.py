@@ -100,6 +100,21 @@ def test_a_distant_mean_costs_no_digits_but_those_of_the_input(shape, axes):
     assert np.allclose(mean, wide.mean(axes, keepdims=True), rtol=2e-7)
 
 
+@each_case
+@pytest.mark.parametrize("count", [1, 64])
+def test_outliers_at_the_front_cost_no_digits(shape, axes, count):
+    """The rough mean, which the first elements give, is then far from all others."""
+    _, x, weight, bias = drawn(shape, axes, np.float32)
+    along = x.swapaxes(0, 1).reshape(shape[1], -1) if axes == BATCH else x.reshape(shape[0] * shape[1], -1)
+    along[:, :count] += np.float32(1e5)
+    x = np.ascontiguousarray(along.reshape(shape[1], shape[0], shape[2]).swapaxes(0, 1) if axes == BATCH else
+                             along.reshape(shape))
+    _, mean, variance = normalize(x, weight, bias, axes, EPS, True)
+    exact_mean, exact_variance = (f(x.astype(float), axes, keepdims=True) for f in (np.mean, np.var))
+    assert np.all(np.abs(mean - exact_mean) <= 1e-6 * (np.sqrt(exact_variance) + np.abs(mean)))
+    assert np.allclose(variance, exact_variance, rtol=1e-5)
+
+
 def test_equal_elements_deviate_by_nothing():
     for shape, axes in CASES:
         _, x, weight, bias = drawn(shape, axes, np.float32)

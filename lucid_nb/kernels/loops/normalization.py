@@ -1,9 +1,10 @@
 """Normalisation: statistics of a batch or of rows, the normalised elements, and the gradient, each in one kernel.
 
-Statistics are found in two passes over what lies in the cache: a rough mean, then the deviations from it and their
-squares, of which the first corrects the second (the corrected two-pass algorithm, T. F. Chan, G. H. Golub and R. J.
-LeVeque, The American Statistician 37, 1983). Blocks are summed in the element type and totalled in float64. The rough
-mean is one of distances to the first element, so that equal elements deviate by nothing.
+Statistics are sums of deviations from a rough mean, that of a few elements, and of their squares, of which the first
+corrects the second (T. F. Chan, G. H. Golub and R. J. LeVeque, The American Statistician 37, 1983). Where the mean
+turns out to be farther from the rough one than elements are from each other, the sums are taken again about it. Blocks
+are summed in the element type and totalled in float64. The rough mean is one of distances to the first element, so that
+equal elements deviate by nothing.
 
 `width` is that of contiguous elements, `plane` that of those which share a channel.
 """
@@ -13,7 +14,7 @@ import numpy as np
 from ..intrinsics import mark_kernel, square_root
 from .typed import block, clear, convert, out_of_line, plus, scalar, shift, stack_like, stack_of
 
-BLOCK, ROW_BLOCK, CHANNELS = 1024, 32, 32
+BLOCK, ROW_BLOCK, CHANNELS, FEW = 1024, 32, 32, 64
 
 
 # ------------------------------------------------------------------------------------------------------ sums
@@ -70,12 +71,16 @@ def weighted_slope_sums(g, x, weight, count, middle, sums):
 
 
 @scalar
-def line_distance_sum(x, width, origin):
-    """`distance_sum` of any number of elements."""
-    total = 0.0
-    for first in range(0, width, BLOCK):
-        total += np.float64(distance_sum(shift(x, first), min(BLOCK, width - first), origin))
-    return total
+def rough_mean(x, width):
+    """The mean of the first elements."""
+    origin, count = x[0], min(FEW, width)
+    return origin + distance_sum(x, count, origin) / convert(x, count)
+
+
+@scalar
+def is_far(sums, count):
+    """Is the mean farther from the middle than the deviation from it?"""
+    return 2.0 * sums[0] * sums[0] > sums[1] * count
 
 
 @scalar
@@ -136,9 +141,9 @@ def slopes_each(g, x, weight, out, weight_part, bias_part, width, numbers):
     """
     middle, scale, level, tilt = numbers[0], numbers[1], numbers[2], numbers[3]
     for i in range(width):
-        deviation = x[i] - middle
-        out[i] = g[i] * weight[i] * scale - level - deviation * tilt
-        weight_part[i] += g[i] * (deviation * scale)
+        slope, deviation = g[i] * scale, x[i] - middle
+        out[i] = slope * weight[i] - level - deviation * tilt
+        weight_part[i] += slope * deviation
         bias_part[i] += g[i]
 
 
@@ -149,26 +154,24 @@ def slopes_of_two(g, x, weight, out, weight_part, bias_part, width, numbers):
     middle2, scale2, level2, tilt2 = numbers[4], numbers[5], numbers[6], numbers[7]
     g2, x2, out2 = shift(g, width), shift(x, width), shift(out, width)
     for i in range(width):
-        deviation, deviation2 = x[i] - middle, x2[i] - middle2
-        out[i] = g[i] * weight[i] * scale - level - deviation * tilt
-        out2[i] = g2[i] * weight[i] * scale2 - level2 - deviation2 * tilt2
-        weight_part[i] += g[i] * (deviation * scale) + g2[i] * (deviation2 * scale2)
+        slope, slope2, deviation, deviation2 = g[i] * scale, g2[i] * scale2, x[i] - middle, x2[i] - middle2
+        out[i] = slope * weight[i] - level - deviation * tilt
+        out2[i] = slope2 * weight[i] - level2 - deviation2 * tilt2
+        weight_part[i] += slope * deviation + slope2 * deviation2
         bias_part[i] += g[i] + g2[i]
 
 
 # ----------------------------------------------------------------------------------------------- of a batch
 # A unit takes several channels whose planes are small: memory is then read in longer pieces.
 @scalar
-def rough_plane_means(x, batch, channels, plane, step, middle, totals):
-    """middle = the rough mean of each channel."""
-    for channel in range(channels):
-        totals[channel] = 0.0
+def plane_sums(x, batch, channels, plane, step, middle, sums):
+    """sums = for each channel the deviations from its middle, and their squares."""
+    for channel in range(2 * channels):
+        sums[channel] = 0.0
     for image in range(batch):
         for channel in range(channels):
-            line, origin = shift(x, image * step + channel * plane), x[channel * plane]
-            totals[channel] += line_distance_sum(line, plane, origin)
-    for channel in range(channels):
-        middle[channel] = x[channel * plane] + convert(x, totals[channel] / np.float64(batch * plane))
+            line_deviation_sums(shift(x, image * step + channel * plane), plane, middle[channel],
+                                shift(sums, 2 * channel))
 
 
 def batch_planes(start, stop, x, weight, bias, out, mean, variance, batch, channels, plane, together, eps):
@@ -179,13 +182,14 @@ def batch_planes(start, stop, x, weight, bias, out, mean, variance, batch, chann
     for unit in range(start, stop):
         first = unit * together
         here, corner, target = min(together, channels - first), shift(x, first * plane), shift(out, first * plane)
-        rough_plane_means(corner, batch, here, plane, step, middle, sums)
-        for channel in range(2 * here):
-            sums[channel] = 0.0
-        for image in range(batch):
-            for channel in range(here):
-                line_deviation_sums(shift(corner, image * step + channel * plane), plane, middle[channel],
-                                    shift(sums, 2 * channel))
+        for channel in range(here):
+            middle[channel] = rough_mean(shift(corner, channel * plane), plane)
+        plane_sums(corner, batch, here, plane, step, middle, sums)
+        for channel in range(here):
+            pair = shift(sums, 2 * channel)
+            if is_far(pair, count):
+                middle[channel] += convert(x, pair[0] / count)
+                plane_sums(shift(corner, channel * plane), batch, 1, plane, step, shift(middle, channel), pair)
         for channel in range(here):
             average, square = settled(middle[channel], shift(sums, 2 * channel), count)
             mean[first + channel], variance[first + channel] = convert(x, average), convert(x, square)
@@ -233,14 +237,16 @@ def row_kernels(centred):
     @scalar
     def statistics(x, width, sums):
         """The mean of a row, or 0, and its variance about that."""
-        origin, middle = x[0], convert(x, 0)
-        if centred:
-            middle = origin + convert(x, line_distance_sum(x, width, origin) / np.float64(width))
+        count, middle = np.float64(width), rough_mean(x, width) if centred else convert(x, 0)
         forget(sums)
         line_deviation_sums(x, width, middle, sums)
-        if centred:
-            return settled(middle, sums, np.float64(width))
-        return 0.0, sums[1] / np.float64(width)
+        if not centred:
+            return 0.0, sums[1] / count
+        if is_far(sums, count):
+            middle += convert(x, sums[0] / count)
+            forget(sums)
+            line_deviation_sums(x, width, middle, sums)
+        return settled(middle, sums, count)
 
     def rows(start, stop, x, weight, bias, out, mean, variance, groups, channels, plane, eps):
         """Unit: a row, one of `groups` of `channels` planes; weight and bias are (groups * channels,)."""
