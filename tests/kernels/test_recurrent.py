@@ -4,15 +4,19 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from hypothesis import given as drawn
+from hypothesis import strategies as st
 
 from lucid_nb import config
 from lucid_nb.kernels.steps import kernel_of
 from lucid_nb.shapes import Walk
+from tests.nn.recurrences import sequence
 
 recurrent = import_module("lucid_nb.kernels.recurrent")
 RNG = np.random.default_rng(1)
 MODES = [("lstm", 4), ("gru", 3), ("tanh", 1), ("relu", 1)]
 FLOATS = ["float32", "float64"]
+NAMES = {"lstm": "LSTM", "gru": "GRU", "tanh": "RNN_TANH", "relu": "RNN_RELU"}
 
 
 def arrays(mode, gates, rows, batch, inputs, units, dtype):
@@ -54,6 +58,22 @@ def test_rows_do_not_depend_on_the_rest_of_the_batch(mode, gates, dtype):
         one = [given[0].reshape(3, 13, 5)[:, row], *given[1:5], *[state[row:row + 1] for state in given[5:]]]
         out = recurrent.recurrent(*one, mode=mode, walk=Walk((1,) * 3))
         assert np.allclose(out[0], whole[0].reshape(3, 13, 21)[:, row], rtol=1e-6, atol=1e-7)
+
+
+@drawn(st.sampled_from(MODES), st.lists(st.integers(1, 13), min_size=1, max_size=4), st.integers(1, 40),
+       st.integers(1, 40), st.booleans(), st.sampled_from(FLOATS))
+def test_layers_follow_their_definition_for_all_sizes(kind, sizes, inputs, units, is_reverse, dtype):
+    sizes = sorted(sizes, reverse=True)
+    given = arrays(*kind, sum(sizes), sizes[0], inputs, units, dtype)
+    out, hidden, *_ = recurrent.recurrent(*given, mode=kind[0], walk=Walk(tuple(sizes), 1, is_reverse))
+    starts, exact = np.cumsum([0, *sizes]), [array.astype(np.float64) for array in given]
+    for row in range(sizes[0]):
+        places = [starts[t] + row for t, size in enumerate(sizes) if row < size]
+        wanted, last, _ = sequence(NAMES[kind[0]], exact[0][places], exact[5][row], exact[-1][row], exact[1:5],
+                                   is_reverse)
+        tolerance = 200 * np.finfo(dtype).eps
+        assert np.allclose(out[places], wanted, rtol=tolerance, atol=tolerance)
+        assert np.allclose(hidden[row], last, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(("mode", "gates"), MODES)
