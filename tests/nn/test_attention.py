@@ -97,6 +97,22 @@ def test_keys_that_are_all_left_out_give_the_bias(need_weights):
     np.testing.assert_array_equal(out.numpy()[:, 1], 3)
 
 
+def test_keys_and_values_that_a_caller_has():
+    torch = pytest.importorskip("torch")
+    x, k, v = numbers(QUERIES, BATCH, SIZE), numbers(BATCH * HEADS, 4, 4), numbers(BATCH * HEADS, 4, 4)
+    layer = nn.MultiheadAttention(SIZE, HEADS)
+    weights = [layer.in_proj_weight, layer.in_proj_bias, None, None, False, 0.0, layer.out_proj.weight,
+               layer.out_proj.bias]
+    theirs = [torch.tensor(w.detach().numpy()) if isinstance(w, lnb.Tensor) else w for w in weights]
+    wanted = torch.nn.functional.multi_head_attention_forward(
+        *[torch.tensor(x)] * 3, SIZE, HEADS, *theirs, static_k=torch.tensor(k), static_v=torch.tensor(v))
+    found = F.multi_head_attention_forward(x, x, x, SIZE, HEADS, *weights, static_k=k, static_v=v)
+    for one, other in zip(found, wanted):
+        np.testing.assert_allclose(one.detach().numpy(), other.numpy(), rtol=1e-5, atol=1e-6)
+    with pytest.raises(errors.ShapeError, match="static_k"):
+        F.multi_head_attention_forward(x, x, x, SIZE, HEADS, *weights, static_k=k[:3])
+
+
 def test_gradients_to_second_order():
     layer = nn.MultiheadAttention(4, 2).double()
 

@@ -134,11 +134,23 @@ def _in_heads(x: Tensor, heads: int, batch_axis: int) -> Tensor:
     return split.transpose(batch_axis, 2, 1 - batch_axis, 3)
 
 
+def _or_given(x: Tensor, static: Any, what: str) -> Tensor:
+    """Keys or values in heads, or those that a caller has: (batch * heads, positions, features of a head)."""
+    if static is None:
+        return x
+    static = asarray(static)
+    batch, heads, _, size = x.shape
+    if static.ndim != 3 or static.shape[::2] != (batch * heads, size):
+        raise ShapeError(f"{MHA}: {what} {static.shape}. It must be ({batch * heads}, positions, {size}).")
+    return static.reshape(batch, heads, *static.shape[1:])
+
+
 def heads_attention(query: Any, key: Any, value: Any, num_heads: int, in_proj: Any, in_proj_bias: Tensor | None,
                     out_proj_weight: Tensor, out_proj_bias: Tensor | None, *, bias_k: Tensor | None = None,
                     bias_v: Tensor | None = None, add_zero_attn: bool = False, dropout_p: float = 0.0,
                     training: bool = True, key_padding_mask: Any = None, need_weights: bool = True,
-                    attn_mask: Any = None, average_attn_weights: bool = True, is_causal: bool = False,
+                    attn_mask: Any = None, static_k: Any = None, static_v: Any = None,
+                    average_attn_weights: bool = True, is_causal: bool = False,
                     batch_first: bool = False) -> tuple[Tensor, Tensor | None]:
     """Attention of several heads, and their weights; three axes each, the batch first or second.
 
@@ -160,6 +172,7 @@ def heads_attention(query: Any, key: Any, value: Any, num_heads: int, in_proj: A
         k, v = _extended(k, v, (nothing, nothing), batch_axis)
         attn_mask, key_padding_mask = _longer(attn_mask), _longer(key_padding_mask)
     q, k, v = (_in_heads(x, num_heads, batch_axis) for x in (q, k, v))
+    k, v = _or_given(k, static_k, "static_k"), _or_given(v, static_v, "static_v")
     mask = _joined(attn_mask, key_padding_mask, (*q.shape[:3], k.shape[2]), q)
     share = dropout_p if training else 0.0
     out, weights = (_weighted(q, k, v, mask, share) if need_weights else
@@ -185,13 +198,15 @@ def multi_head_attention_forward(
         dropout_p: float, out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True,
         key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None,
         use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None,
-        k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, average_attn_weights: bool = True,
+        k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Any = None,
+        static_v: Any = None, average_attn_weights: bool = True,
         is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
     """Attention of several heads as PyTorch's: inputs (positions, batch, features), or without batch; output alike.
 
     Masks leave out where True (key_padding_mask: (batch, keys); attn_mask: (queries, keys), or one for each head of
-    each batch), floats are added to the scores. Weights, where needed, are (batch, queries, keys), the mean over heads,
-    or of each head. ShapeError where sizes do not fit.
+    each batch), floats are added to the scores. `static_k` and `static_v` take the places of projected keys and values:
+    (batch * heads, positions, features of a head). Weights, where needed, are (batch, queries, keys), the mean over
+    heads, or of each head. ShapeError where sizes do not fit.
     """
     query, key, value = (x if isinstance(x, Tensor) else asarray(x) for x in (query, key, value))
     if query.shape[-1] != embed_dim_to_check:
@@ -200,7 +215,8 @@ def multi_head_attention_forward(
     return with_batch(query, key, value, num_heads, in_proj, in_proj_bias, out_proj_weight, out_proj_bias,
                       bias_k=bias_k, bias_v=bias_v, add_zero_attn=add_zero_attn, dropout_p=dropout_p,
                       training=training, key_padding_mask=key_padding_mask, need_weights=need_weights,
-                      attn_mask=attn_mask, average_attn_weights=average_attn_weights, is_causal=is_causal)
+                      attn_mask=attn_mask, static_k=static_k, static_v=static_v,
+                      average_attn_weights=average_attn_weights, is_causal=is_causal)
 
 
 def with_batch(query: Tensor, key: Tensor, value: Tensor, *args: Any, key_padding_mask: Any = None,
