@@ -5,7 +5,7 @@ windows that are wider than it one by one. Gradients of maxima are added at the 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from struct import Struct
@@ -95,6 +95,11 @@ class Plan:
         count = -(-(self.axis.size + low) // stride)
         return most, min(self.line_count, (most - count) // (count + ahead) + 1) if count <= most else 1
 
+    def repeated(self, planes: int, step: int) -> "Plan":
+        """Of one line a plane: the lines of so many planes as rows of one, counted by a step from row to row."""
+        rows = np.arange(planes + 1, dtype=np.int64)
+        return replace(self, rows=planes, plane=planes * self.plane, lines=Lines(rows, rows[:-1] * step))
+
     def bands(self, rows: int, chunk: int, elements: int) -> tuple[int, int]:
         """Into how many bands the rows of a plane are cut, and how many each has, of `elements` elements each."""
         band = max(1, BAND // max(1, elements * chunk)) * chunk
@@ -168,14 +173,18 @@ def _max_step(shape: Shape, dtype: np.dtype, axes: tuple[Axis, ...]) -> tuple[Sh
     results, planes, width, lines = (*lead, *_results(axes)), prod(lead), plan.axis.results, plan.lines
     place = PLACE if plan.plane < 2 ** 31 else INDEX
     arrays, tables = (dtype, dtype, place), (lines.starts, lines.members, plan.firsts, plan.counts)
-    pieces = plan.pieces() if place is PLACE else None
-    if pieces is None:
+    if place is INDEX or plan.pieces() is None:
         return results, place, _step("pooling:max_each", planes, plan.plane, arrays, plan.plane, plan.rows, width,
                                      *tables, plan.axis.dilation)
+    total, row_step = planes * plan.plane, 0
+    if plan.line_count == 1 < planes:                # the lines of all planes as rows of one
+        planes, row_step, plan = 1, plan.plane, plan.repeated(planes, 0)
+    pieces, lines = plan.pieces(), plan.lines
+    assert pieces is not None
     bands, band, elements = _row_bands(plan, pieces[2])
-    return results, place, _step("pooling:max_slide", planes * bands, elements, arrays, plan.plane,
-                                 planes * plan.plane, plan.rows, width, *tables, plan.axis.size, *plan.steps, *pieces,
-                                 bands, band)
+    return results, place, _step("pooling:max_slide", planes * bands, elements, arrays, plan.plane, row_step, total,
+                                 plan.rows, width, lines.starts, lines.members, *tables[2:], plan.axis.size,
+                                 *plan.steps, *pieces, bands, band)
 
 
 def _row_bands(plan: Plan, chunk: int) -> tuple[int, int, int]:
@@ -229,6 +238,10 @@ def _avg_step(shape: Shape, dtype: np.dtype, axes: tuple[Axis, ...], include_pad
     if pieces is None:
         return results, _step("averages:average_each", planes, plan.plane, arrays, *given, plan.plane, plan.rows,
                               plan.axis.results, *tables)
+    if plan.line_count == 1 < planes:
+        given, plan = (np.repeat(given[0], planes), given[1]), plan.repeated(planes, plan.plane)
+        planes, pieces, tables = 1, plan.pieces(), (plan.lines.starts, plan.lines.members, *tables[2:])
+        assert pieces is not None
     bands, band, elements = _row_bands(plan, pieces[2])
     return results, _step("averages:average_slide", planes * bands, elements, arrays, *given, plan.plane,
                           planes * plan.plane, plan.rows, plan.axis.results, *tables, plan.axis.size, *plan.steps[:3],
@@ -258,6 +271,10 @@ def _avg_grad_step(shape: Shape, dtype: np.dtype, axes: tuple[Axis, ...], includ
         return sizes, _step("averages:spread_each", planes, plan.plane, arrays, *given, plan.plane, plan.rows, width,
                             lines.starts, lines.members, plan.firsts, plan.counts)
     readers, size = _readers(axes), plan.axis.size
+    if plan.line_count == 1 < planes:
+        given, plan = (np.repeat(given[0], planes), given[1]), plan.repeated(planes, plan.plane)
+        planes, pieces, readers = 1, plan.phases(), Lines(plan.lines.starts, plan.lines.starts[:-1])
+        assert pieces is not None
     bands, band = plan.bands(plan.line_count, pieces[1], size)
     return sizes, _step("averages:spread_slide", planes * bands, band * size, arrays, *given, plan.rows, width,
                         plan.line_count, readers.starts, readers.members, plan.firsts, plan.counts, size,

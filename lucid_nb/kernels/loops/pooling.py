@@ -224,10 +224,11 @@ def store(source, target, count):
 
 
 @block
-def join_rows(plane, room, starts, lines, many, left, need, size, pitch, line, at, marks):
+def join_rows(plane, room, starts, lines, row_step, many, left, need, size, pitch, line, at, marks):
     """The joined lines of `many` rows, `pitch` elements apart, from column `left` on; gives whether a row has a NaN.
 
-    room: elements of x from the plane on. marks: which rows have a NaN.
+    room: elements of x from the plane on. row_step: from row to row what lines are counted from. marks: which rows have
+    a NaN.
     """
     mark_kernel()
     out_of_line()
@@ -236,24 +237,25 @@ def join_rows(plane, room, starts, lines, many, left, need, size, pitch, line, a
     for i in range(many):
         here, count = shift(lines, starts[i]), starts[i + 1] - starts[i]
         span = rounded(end - begin)
-        span = span if here[count - 1] + begin + span <= room else end - begin
+        span = span if i * row_step + here[count - 1] + begin + span <= room else end - begin
         joined, place = shift(line, i * pitch), shift(at, i * pitch)
         fill_outside(joined, place, 0, before)
-        marks[i] = join_lines(plane, here, count, begin, span, shift(joined, before), shift(place, before))
+        marks[i] = join_lines(shift(plane, i * row_step), here, count, begin, span, shift(joined, before),
+                              shift(place, before))
         fill_outside(joined, place, behind, need)
         found |= marks[i]
     return found
 
 
 @block
-def search_rows(plane, starts, lines, many, width, results, firsts, counts, dilation, marks, values, places):
+def search_rows(plane, starts, lines, row_step, many, width, results, firsts, counts, dilation, marks, values, places):
     """The results of the rows that are marked, one by one."""
     out_of_line()
     for i in range(many):
         if marks[i] != 0:
             here, count = shift(lines, starts[i]), starts[i + 1] - starts[i]
             for j in range(results):
-                value, found = search(plane, here, count, firsts[j], counts[j], dilation)
+                value, found = search(shift(plane, i * row_step), here, count, firsts[j], counts[j], dilation)
                 values[i * width + j], places[i * width + j] = value, found
 
 
@@ -267,13 +269,14 @@ def store_rows(source, target, many, step, width, results):
             store(shift(source, i * step), shift(target, i * width), results)
 
 
-def max_slide(start, stop, x, values, places, plane_size, total, rows, width, line_starts, lines, firsts, counts, size,
-              taps, stride, low, dilation, tile, pitch, chunk, bands, band):
+def max_slide(start, stop, x, values, places, plane_size, row_step, total, rows, width, line_starts, lines, firsts,
+              counts, size, taps, stride, low, dilation, tile, pitch, chunk, bands, band):
     """Unit: `band` of the rows of a plane. As max_each, where window j of a row begins `low` before j * stride;
     stride 0 says that it does not.
 
-    size: elements of a line. total: of x. tile: results of a row at a time, whose windows fit into `pitch` elements.
-    chunk: rows at a time, if a tile is a row.
+    row_step: from row to row what lines are counted from; 0 where that is the plane. size: elements of a line. total:
+    of x. tile: results of a row at a time, whose windows fit into `pitch` elements. chunk: rows at a time, if a tile is
+    a row.
     """
     mark_kernel()
     line, at, marks = stack_like(x, ROOM), stack_of(np.int32, ROOM), stack_of(np.int32, TILE)
@@ -284,11 +287,13 @@ def max_slide(start, stop, x, values, places, plane_size, total, rows, width, li
         plane, last = shift(x, number * plane_size), min(row + band, rows)
         while row < last:                              # a range with a step that is no constant could raise
             many, j, starts = min(chunk, last - row), 0, shift(line_starts, row)
+            here = shift(plane, row * row_step)
+            room = total - number * plane_size - row * row_step
             while j < width:
                 results = min(tile, width - j)
                 need = (results - 1) * stride + (taps - 1) * dilation + 1
-                unclear = join_rows(plane, total - number * plane_size, starts, lines, many, j * stride - low, need,
-                                    size, pitch, line, at, marks)
+                unclear = join_rows(here, room, starts, lines, row_step, many, j * stride - low, need, size, pitch,
+                                    line, at, marks)
                 if stride > 0:
                     span = rounded((many - 1) * step + results)
                     join_windows(line, at, taps, stride, dilation, span, best, held)
@@ -300,7 +305,7 @@ def max_slide(start, stop, x, values, places, plane_size, total, rows, width, li
                 store_rows(best, shift(values, target), many, step, width, results)
                 store_rows(held, shift(places, target), many, step, width, results)
                 if unclear != 0:
-                    search_rows(plane, starts, lines, many, width, results, shift(firsts, j), shift(counts, j),
+                    search_rows(here, starts, lines, row_step, many, width, results, shift(firsts, j), shift(counts, j),
                                 dilation, marks, shift(values, target), shift(places, target))
                 j += tile
             row += many
