@@ -23,9 +23,11 @@ from .layout import contiguous
 from .planes import geometry, triple
 from .steps import FLOATS, grain, range_kernel
 
-MOST_CHANNELS = 2            # of a group on either side: a tile of many filters loads its operands less often
+MOST_CHANNELS = 8            # of a group on either side: a tile of many filters loads its operands less often
+MOST_UNSHARED = 2            # where results of several rows do not share what they load
 MOST_STRIDE = 4              # of the columns, which are picked from as many vectors
-MOST_TAPS = 64               # that a tile goes through without a table; more are gone through row by row
+MOST_ROW_TAPS = 16           # of a column, whose weights stay in registers; more are gone through row by row
+MOST_TAPS = 64               # of which a tile of the gradient of weights has the sums; more are gone through row by row
 MOST_COLUMN_TAPS = 96
 VECTOR = 16                  # multiply-adds that cost as much as an element of other loops
 UNITS = 8                    # into which a gradient of weights should fall, for some threads
@@ -86,7 +88,7 @@ class Plan:
         self.depth, self.height, self.width = lines
         self.taps, self.channels, self.dtype, self.is_slopes = taps, channels, dtype, is_slopes
         self.lanes = emission.lanes(dtype.name)
-        self.by_rows = taps[1] * taps[2] > MOST_TAPS
+        self.by_rows = taps[1] * taps[2] > MOST_TAPS if is_slopes else taps[1] > MOST_ROW_TAPS
         self.filters, self.weight_steps = filters, weight_steps
         kinds = [f"{dtype.name}*"] * 3 + ["int64", "int64"] * is_slopes + ["int64*"] * 6
         self.kernel = range_kernel(f"depthwise:{'slopes' if is_slopes else 'correlate'}", *kinds)
@@ -249,7 +251,7 @@ def _forward(x_shape: Shape, w_shape: Shape, window: Window, dtype: np.dtype, is
              ) -> Plan | None:
     """The plan for images of this shape; the last argument is what vectors are limited to."""
     sums = prod(w_shape[1:])
-    if not _suits(x_shape, w_shape, window, dtype):
+    if not _suits(x_shape, w_shape, window, dtype, is_slopes):
         return None
     sizes, taps = triple(x_shape[1:], 1), triple(w_shape[2:], 1)
     results = triple(window.output_sizes(x_shape[1:], w_shape[2:]), 1)
@@ -272,13 +274,14 @@ def _backward(x_shape: Shape, w_shape: Shape, window: Window, dtype: np.dtype, _
     return plan if plan.is_served else None
 
 
-def _suits(x_shape: Shape, w_shape: Shape, window: Window, dtype: np.dtype) -> bool:
+def _suits(x_shape: Shape, w_shape: Shape, window: Window, dtype: np.dtype, is_slopes: bool = False) -> bool:
     """Are there few channels in a group, and no more taps in a row than a tile is made for?"""
-    filters, inputs = w_shape[0] // window.groups, w_shape[1]
     results = prod(w_shape) and window.output_sizes(x_shape[1:], w_shape[2:])
-    return bool(results and min(results) > 0 and prod(x_shape) and dtype in FLOATS
-                and max(filters, inputs) <= MOST_CHANNELS and window.stride[-1] <= MOST_STRIDE
-                and w_shape[-1] <= MOST_COLUMN_TAPS)
+    if not results or min(results) < 1 or not prod(x_shape) or dtype not in FLOATS:
+        return False
+    is_shared = is_slopes or window.ndim > 1 and 1 < w_shape[-2] <= MOST_ROW_TAPS
+    return (max(w_shape[0] // window.groups, w_shape[1]) <= (MOST_CHANNELS if is_shared else MOST_UNSHARED)
+            and window.stride[-1] <= MOST_STRIDE and w_shape[-1] <= MOST_COLUMN_TAPS)
 
 
 def _sums_size(count: int, dtype: np.dtype) -> int:

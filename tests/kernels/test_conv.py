@@ -10,13 +10,22 @@ from hypothesis import strategies as st
 from scipy import signal
 
 from lucid_nb import config
-from lucid_nb.kernels import planes, threads
+from lucid_nb.kernels import depthwise, planes, threads
 from lucid_nb.kernels.conv import conv, conv_input_grad, conv_weight_grad
 from lucid_nb.shapes import Window
 from tests.naive_conv import guarded, naive, values  # noqa: F401  guarded: a fixture
 
 RANDOM = np.random.default_rng(5)
 FLOATS = ["float32", "float64"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _without_tiles_for_few_channels():
+    """The small convolutions here would go there; tests/kernels/test_depthwise.py has its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        for plan in ("forward_plan", "backward_plan", "slopes_plan"):
+            patch.setattr(depthwise, plan, lambda *_: None)
+        yield
 
 
 def assert_all_near(x, w, window):

@@ -13,7 +13,7 @@ from lucid_nb.shapes import Window
 from tests.naive_conv import guarded, naive, values  # noqa: F401  guarded: a fixture
 
 FLOATS = ["float32", "float64"]
-PAIRS = [(1, 1), (2, 1), (1, 2), (2, 2)]                 # filters and channels of a group
+PAIRS = [(1, 1), (1, 1), (2, 1), (1, 2), (2, 2)]         # filters and channels of a group
 
 
 def plans(x_shape, w_shape, window, dtype):
@@ -74,6 +74,7 @@ def square(size, taps, stride=1, channels=3, dilation=1, filters=1, batch=2):
 CASES = [square(14, 3), square(15, 3, 2), square(33, 5), square(30, 5, 2), square(20, 7), square(29, 3, 3),
          square(19, 3, dilation=2, filters=2), square(21, 12, 2, channels=1), square(9, 1, 4),
          ((3, 2, 300), (2, 1, 31), Window((1,), (15,), (15,), (1,), 2)),
+         ((2, 8, 11, 13), (6, 4, 3, 2), Window((2, 1), (1, 0), (1, 1), (1, 1), 2)),
          ((2, 2, 6, 7, 8), (4, 1, 3, 2, 3), Window((1, 2, 3), (1, 0, 2), (1, 1, 0), (2, 1, 1), 2))]
 
 
@@ -143,7 +144,8 @@ def test_same_bits_for_any_number_of_threads():
 
 def test_many_channels_and_wide_kernels_are_left_to_products_of_matrices():
     wide = Window((1, 1), (0, 0), (0, 0), (1, 1), 1)
-    for x_shape, w_shape in (((1, 3, 9, 9), (3, 3, 3, 3)), ((1, 1, 9, 200), (1, 1, 1, 150)),
+    for x_shape, w_shape in (((1, 9, 9, 9), (3, 9, 3, 3)), ((1, 1, 9, 200), (1, 1, 1, 150)),
                              ((0, 1, 9, 9), (1, 1, 3, 3))):
         assert plans(x_shape, w_shape, wide, "float32") == [None] * 3
     assert plans((1, 1, 9, 9), (1, 1, 3, 3), wide, "int32") == [None] * 3
+    assert plans((1, 4, 9, 9), (4, 4, 1, 3), wide, "float32")[:2] == [None] * 2

@@ -145,7 +145,8 @@ def slopes(start, stop, x, g, out, images, parts, plan, phases, planes, classes,
                 source = shift(x, (image * plan[GROUPS] + number // plan[FILTERS]) * source_size)
                 for place in range(pieces):
                     depth, row, col = piece(place, plan)
-                    fill(plan, phases, classes, planes, source, room, depth, row, col)
+                    if pieces > 1 or number == first or number % plan[FILTERS] == 0:
+                        fill(plan, phases, classes, planes, source, room, depth, row, col)
                     gradients = shift(g, ((image * filters + number) * plan[DEPTHS] + depth) * plane)
                     add_slopes(plan, classes, places, weight_places, room, gradients,
                                shift(sums, (number - first) * size), row, col)
