@@ -130,12 +130,12 @@ def _single_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _complex_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Each number of B as [[re, im], [-im, re]], and those of A and of the result as pairs."""
+    pairs = memory.empty((*b.shape[:-1], 2, b.shape[-1]), b.dtype)
+    pairs[..., 0, :], turned = b, pairs[..., 1, :]
+    np.negative(b.imag, out=turned.real)
+    turned.imag = b.real
     part = b.real.dtype
-    pairs = memory.empty((*b.shape[:-1], 2, b.shape[-1], 2), part)
-    pairs[..., 0, :, 0] = pairs[..., 1, :, 1] = b.real
-    pairs[..., 0, :, 1] = b.imag
-    np.multiply(b.imag, -1, out=pairs[..., 1, :, 0])           # NumPy 2.4's negative errs from stride 4 to stride 2
-    right = pairs.reshape(*b.shape[:-2], 2 * b.shape[-2], 2 * b.shape[-1])
+    right = pairs.view(part).reshape(*b.shape[:-2], 2 * b.shape[-2], 2 * b.shape[-1])
     return matmul(contiguous(a).view(part), right).view(a.dtype)
 
 

@@ -27,22 +27,24 @@ CALLED = "ipiipipiiip"           # what a tile is called with
 class Tile:
     """The shape of a tile and how its operands lie.
 
-    a: "panel" (packed) or "strided". b: "panel" (packed, padded with zeros), "whole" (rows of whole vectors) or
-    "masked" (the last vector of a row may be a part of one). `activation`: "" or "relu".
+    a and b: "panel" (packed, one of B padded to whole vectors) or "strided". `is_masked`: the last vector of a row may
+    be a part of one. `activation`: "" or "relu".
     """
 
     dtype: str
     rows: int
     vectors: int
     a: str = "strided"
-    b: str = "masked"
+    b: str = "strided"
+    is_masked: bool = True
     activation: str = ""
     pairs: bool = False                  # each float32 is two bfloat16, whose products are added
 
     @property
     def name(self) -> str:
         """What the store knows it by."""
-        return f"tile {self.rows}x{self.vectors} {self.a} {self.b} {self.activation} {self.pairs}"
+        return (f"tile {self.rows}x{self.vectors} {self.a} {self.b} {self.activation}"
+                + " masked" * self.is_masked + " pairs" * self.pairs)
 
 
 def address(tile: Tile) -> int:
@@ -56,7 +58,7 @@ def address(tile: Tile) -> int:
 def multiply(tile: Tile, e: Emitter, depth: Value, a: Value, a_row: Value, a_step: Value, b: Value, b_row: Value,
              c: Value, c_row: Value, cols: Value, mode: Value, bias: Value) -> None:
     """The tile, from the first step of k to the stores."""
-    last = None if tile.b == "whole" else e.first(e.sub(cols, (tile.vectors - 1) * e.lanes))
+    last = e.first(e.sub(cols, (tile.vectors - 1) * e.lanes)) if tile.is_masked else None
     if tile.a == "panel":
         a_row, a_step = 1, tile.rows
     if tile.b == "panel":
@@ -83,7 +85,7 @@ def multiply(tile: Tile, e: Emitter, depth: Value, a: Value, a_row: Value, a_ste
 
 def _row_of_b(tile: Tile, e: Emitter, row: Value, last: Value | None) -> list[Value]:
     """The vectors of one k of B; a panel is padded, so that it needs no mask."""
-    masks = [None] * (tile.vectors - 1) + [last if tile.b == "masked" else None]
+    masks = [None] * (tile.vectors - 1) + [None if tile.b == "panel" else last]
     return [e.load_vector(e.at(row, j * e.lanes), mask) for j, mask in enumerate(masks)]
 
 

@@ -4,7 +4,7 @@ Tiles are chosen by a model of their time: multiplications against loads, over a
 evenly, into panels that differ by one row, so that four tiles (high or low panels, whole or last columns) cover a
 shape. Threads get whole panels or columns. The depth is cut by the shape alone: no bit depends on how many there are.
 """
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
@@ -186,15 +186,15 @@ def _choose_kernels(words: dict[str, int], problem: Problem, found: Cut, lanes: 
     dtype, size = problem.dtype, words["SIZE"]
     a_packs, b_packs = _packs(problem, found, lanes, size)
     a_across, b_across = problem.a_step == 1, problem.b_col != 1
-    b_form = "panel" if b_packs else "whole" if problem.cols % lanes == 0 else "masked"
-    for name, (rows, cols) in zip(("HIGH_WIDE", "HIGH_NARROW", "LOW_WIDE", "LOW_NARROW"), found.tiles()):
+    like = microkernel.Tile(dtype, 0, 0, "panel" if a_packs else "strided", "panel" if b_packs else "strided", False,
+                            problem.activation, problem.pairs)
+    names = ("HIGH_WIDE", "HIGH_NARROW", "LOW_WIDE", "LOW_NARROW")
+    for number, (name, (rows, cols)) in enumerate(zip(names, found.tiles())):
         if rows and found.is_inner:
-            words[name] = microkernel.inner_address(microkernel.Tile(
-                dtype, rows, cols, activation=problem.activation, pairs=problem.pairs))
+            words[name] = microkernel.inner_address(replace(like, rows=rows, vectors=cols))
         elif rows:
-            words[name] = microkernel.address(microkernel.Tile(
-                dtype, rows, cols // lanes, "panel" if a_packs else "strided", b_form, problem.activation,
-                problem.pairs))
+            is_masked = number % 2 == 1 and problem.cols % lanes > 0          # whole tiles stand before the last one
+            words[name] = microkernel.address(replace(like, rows=rows, vectors=cols // lanes, is_masked=is_masked))
     words["B_TILE_STEP"] = problem.b_col if found.is_inner else problem.b_row
     if b_packs:
         words.update(PACK_WIDE=microkernel.pack_address(dtype, found.wide, b_across),
