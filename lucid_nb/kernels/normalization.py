@@ -52,7 +52,7 @@ def normalize_grad(g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.nd
     elif len(shape) == 3:
         plan.run(*operands, of_weight, of_bias)
     elif plan.path.endswith("grad_rows"):
-        parts = new((2, plan.units, shape[2]), x.dtype)
+        parts = memory.empty((2, plan.units, shape[2]), x.dtype)
         plan.run(*operands, parts[0], parts[1])
         for target, part in zip((of_weight, of_bias), parts):
             target.reshape(-1)[...] = reduce("sum", part, (0,), False, x.dtype)
