@@ -137,7 +137,13 @@ def store_across(taps: int, vectors: int, e: Emitter, sums: Sequence[ir.Value], 
             number = v * e.lanes + lane
             with e.when(e.compare(number, "<", filters)):
                 place = e.at(c, e.mul(c_row, number))
-                added, = e.either(e.compare(adds, "!=", 0),
-                                  lambda value=value, place=place: [e.add(e.load_vector(place, inside), value)],
-                                  lambda value=value: [value])
-                e.store_vector(added, place, inside)
+                before, = e.either(e.compare(adds, "!=", 0), partial(_loaded, e, place, inside), partial(_zeros, e))
+                e.store_vector(e.add(before, value), place, inside)
+
+
+def _loaded(e: Emitter, place: ir.Value, inside: ir.Value) -> list[ir.Value]:
+    return [e.load_vector(place, inside)]
+
+
+def _zeros(e: Emitter) -> list[ir.Value]:
+    return [ir.Constant(e.vector, [-0.0 if e.is_float else 0] * e.lanes)]      # adding -0 changes no bit
