@@ -11,9 +11,7 @@ import numpy as np
 
 from ..shapes import Shape
 from . import memory, threads
-from .block_product import packing, product, width
 from .compiler import vector_width
-from .emission import lanes
 from .steps import GRAIN, INDEX, SINGLE, grain, narrow, range_kernel
 from .store import RangeKernel
 
@@ -130,8 +128,10 @@ class Tools(NamedTuple):
 
 @lru_cache(16)
 def _tools(dtype: np.dtype, bits: int) -> Tools:
+    from . import block_product, emission
     name = dtype.name
-    return Tools(product(name), packing(name), width(name), lanes(name))
+    return Tools(block_product.product(name), block_product.packing(name), block_product.width(name),
+                 emission.lanes(name))
 
 
 def _packed(x: np.ndarray, tools: Tools) -> np.ndarray:
