@@ -225,7 +225,8 @@ def test_integer_products_wrap_as_numpys(data):
     limits = np.iinfo(dtype)
     a, b = (RANDOM.integers(limits.min, limits.max, shape, dtype, endpoint=True)
             for shape in ((rows, depth), (depth, cols)))
-    np.testing.assert_array_equal(matmul(a, b), np.matmul(a, b), strict=True)
+    for right in (b, np.asfortranarray(b)):
+        np.testing.assert_array_equal(matmul(a, right), np.matmul(a, b), strict=True)
 
 
 @given(st.data())
