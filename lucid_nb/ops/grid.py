@@ -1,18 +1,20 @@
 """Sampling of images at the points of a grid: gathered elements, weighted by what is left of their coordinates."""
 
+from collections.abc import Callable
+from functools import reduce
 from itertools import product as combinations
+from operator import mul as multiply
 from typing import Any
 
-import numpy as np
-
-from .. import backend, dtypes, shapes
+from .. import dtypes, shapes
 from ..apply import apply
 from ..array import Tensor
 from ..errors import ConfigError, ShapeError
 from ..expr import Expr, Vocabulary
-from ..op import registry
-from .indexing import take
-from .movement import astype, permute_dims, reshape
+from ..op import Primitive, registry
+from .hosted import entry
+from .joining import stack
+from .movement import astype, reshape
 from .reducers import internal
 from .resample import CUBIC
 
@@ -61,6 +63,22 @@ def _call(name: str, *operands: Any) -> Tensor:
     return found
 
 
+# ---------------------------------------------------------------------------------------------- primitives
+def _primitive(name: str, pullback: Callable, keeps: tuple[int, ...]) -> Primitive:
+    """An entry of the CPU's, which other devices reach through the host."""
+    return Primitive(name, lambda table, *raws, **params: entry(table, name)(*raws, *params.values()), pullback, keeps)
+
+
+# Each is linear in both operands that are no places, and the three are each other's adjoints.
+_sampled = _primitive("sample", lambda ops, info, g, x, places, weights: (
+    ops.sample_input_grad(g, places, weights, size=info.shape(0)[2]), None,
+    ops.sample_weight_grad(x, g, places)), (0, 1, 2))
+_primitive("sample_input_grad", lambda ops, info, into, g, places, weights, size: (
+    ops.sample(into, places, weights), None, ops.sample_weight_grad(into, g, places)), (0, 1, 2))
+_primitive("sample_weight_grad", lambda ops, info, into, x, g, places: (
+    ops.sample_input_grad(g, places, into, size=info.shape(0)[2]), ops.sample(x, places, into), None), (0, 1, 2))
+
+
 # -------------------------------------------------------------------------------------------- coordinates
 def _unnormalized(x: Tensor, size: int, align_corners: bool) -> Tensor:
     """A coordinate in elements."""
@@ -97,12 +115,11 @@ def _parts(at: Tensor, size: int, mode: str, padding: str, align_corners: bool) 
     return [(place, _call("grid_inside", weight, place, size - 1.0)) for place, weight in pairs]
 
 
-def _flat(places: tuple[Tensor, ...], sizes: shapes.Shape, batch: Tensor) -> Tensor:
-    """Numbers of elements in all images; of places beyond the edge those of neighbours, whose weight is 0."""
-    number = batch
+def _flat(places: list[Tensor], sizes: shapes.Shape) -> Tensor:
+    """Numbers of elements in an image; of places beyond the edge those of neighbours, whose weight is 0."""
+    number: Any = 0
     for place, size in zip(places, sizes):
-        inside = astype(_call("grid_bounded", place, 0.0, size - 1.0), dtypes.INT64)
-        number = number * size + inside
+        number = number * size + astype(_call("grid_bounded", place, 0.0, size - 1.0), dtypes.INT64)
     return number
 
 
@@ -129,21 +146,15 @@ def grid_sample(x: Tensor, grid: Tensor, mode: str, padding: str, align_corners:
     points = reshape(grid, batch, shapes.product(grid.shape[1:-1]), len(sizes))
     every = [_parts(_unnormalized(points[..., len(sizes) - 1 - axis], size, align_corners), size, mode, padding,
                     align_corners) for axis, size in enumerate(sizes)]
-    rows = reshape(permute_dims(x, (0, *range(2, x.ndim), 1)), -1, channels)
-    image = Tensor(backend.of(x.raw).from_numpy(np.arange(batch).reshape(-1, 1)))
-    total = _weighted(rows, every, sizes, image)
-    found = reshape(total, batch, *grid.shape[1:-1], channels)
-    return astype(permute_dims(found, (0, found.ndim - 1, *range(1, found.ndim - 1))), dtype, copy=False)
+    places, weights = _combined(every, sizes)
+    found = apply(_sampled, (reshape(x, batch, channels, shapes.product(sizes)), places, weights))
+    return astype(reshape(found, batch, channels, *grid.shape[1:-1]), dtype, copy=False)
 
 
-def _weighted(rows: Tensor, every: list[list[Part]], sizes: shapes.Shape, image: Tensor) -> Tensor:
-    """The sum over all combinations of parts."""
-    total: Any = None
+def _combined(every: list[list[Part]], sizes: shapes.Shape) -> tuple[Tensor, Tensor]:
+    """Places and weights of all combinations of parts, (taps, batch, points)."""
+    places, weights = [], []
     for combination in combinations(*every):
-        number = _flat(tuple([place for place, _ in combination]), sizes, image)
-        weight = combination[0][1]
-        for _, factor in combination[1:]:
-            weight = weight * factor
-        part = take(rows, reshape(number, -1), axis=0) * reshape(weight, -1, 1)
-        total = part if total is None else total + part
-    return total
+        places.append(_flat([place for place, _ in combination], sizes))
+        weights.append(reduce(multiply, [weight for _, weight in combination]))
+    return stack(places), stack(weights)
