@@ -60,9 +60,9 @@ class RuleOptimizer(Optimizer):
 
 def _is_plain(raws: list[Any]) -> bool:
     """Are these arrays of one floating dtype that one pass over memory may overwrite?"""
-    dtype = raws[0].dtype if type(raws[0]) is np.ndarray else None
-    if dtype not in FUSED or not raws[0].flags.writeable:
+    if type(raws[0]) is not np.ndarray or raws[0].dtype not in FUSED or not raws[0].flags.writeable:
         return False
+    dtype = raws[0].dtype
     return all([raw.flags.c_contiguous and (raw.dtype is dtype or raw.dtype == dtype) for raw in raws])
 
 
