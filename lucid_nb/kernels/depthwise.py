@@ -189,7 +189,7 @@ class Plan:
                            for k, phase, offset in rows for column, column_phase, column_offset in chosen)
                      for chosen in self.width.classes)
         if self.is_slopes:
-            return depthwise_tile.slopes_address(self.dtype.name, self.rows, taps[0])
+            return depthwise_tile.slopes_address(self.dtype.name, self.rows, taps[0], cols)
         is_one = self.channels == 1 and not self.by_rows and set(map(len, self.depth.classes)) == {1}
         return depthwise_tile.address(Tile(self.dtype.name, self.rows, self.vectors, taps, cols, not is_one))
 

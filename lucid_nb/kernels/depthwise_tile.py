@@ -15,6 +15,7 @@ from llvmlite import ir
 from . import emission
 from .emission import INDEX, Emitter
 
+LEAST_SUMS = 4                   # that hide the latency of their additions
 COLUMN_PRODUCTS = 32             # multiply-adds of vectors in a turn of the loop over the columns of a kernel
 
 
@@ -278,49 +279,53 @@ def slope_rows() -> int:
     return 7 if emission.registers() == 32 else 4
 
 
-def slope_blocks(taps: Sequence[Tap], rows: int) -> list[list[Tap]]:
-    """The taps by columns, in blocks whose sums fit into the registers beside `rows` gradients."""
+def slope_runs(taps: Sequence[Tap], rows: int, kernel_columns: int) -> list[Run]:
+    """The taps in blocks whose sums fit into the registers beside `rows` gradients.
+
+    Columns of some taps are blocks of a loop over the columns, which is soon compiled; others stand side by side.
+    """
     room = emission.registers() - rows - 3
-    columns: dict[tuple[int, int], list[Tap]] = {}
-    for tap in taps:
-        columns.setdefault((tap.plane, tap.column), []).append(tap)
-    pieces = [column[first:first + room] for column in columns.values() for first in range(0, len(column), room)]
-    blocks: list[list[Tap]] = [[]]
-    even = -(-len(taps) // -(-len(taps) // room))
-    for piece in pieces:
-        if blocks[-1] and len(blocks[-1]) + len(piece) > max(even, len(piece)):
-            blocks.append([])
-        blocks[-1] += piece
-    return blocks
+    runs = alike(taps, kernel_columns)
+    if len(taps) <= room:
+        return [Run(taps)]
+    if all(LEAST_SUMS <= len(run.taps) <= room for run in runs):
+        return runs
+    size = -(-len(taps) // -(-len(taps) // room))
+    return [Run(taps[first:first + size]) for first in range(0, len(taps), size)]
 
 
-def slopes_address(dtype: str, rows: int, taps: tuple[Tap, ...]) -> int:
+def slopes_address(dtype: str, rows: int, taps: tuple[Tap, ...], kernel_columns: int) -> int:
     """The address of `void slopes(rows, cols, x, area, pitch, g, g_row, sums)`.
 
     Vector t of sums += the products of the gradients [0, rows) by [0, cols) at g with what tap t reads of x.
     """
-    return emission.kernel(f"depthwise slopes {rows} {_text((taps,))}", dtype, "iipiipip", partial(slopes, rows, taps))
+    return emission.kernel(f"depthwise slopes {rows} {kernel_columns} {_text((taps,))}", dtype, "iipiipip",
+                           partial(slopes, rows, slope_runs(taps, rows, kernel_columns)))
 
 
-def slopes(most: int, taps: tuple[Tap, ...], e: Emitter, rows: ir.Value, cols: ir.Value, x: ir.Value, area: ir.Value,
+def slopes(most: int, runs: Sequence[Run], e: Emitter, rows: ir.Value, cols: ir.Value, x: ir.Value, area: ir.Value,
            pitch: ir.Value, g: ir.Value, g_row: ir.Value, totals: ir.Value) -> None:
     """Block by block of taps over all gradients, `most` rows of them at a time, then the rest row by row."""
-    def tile(block: list[Tap], count: int) -> Callable:
+    def tile(taps: Sequence[Tap], origin: ir.Value, count: int) -> Callable:
         def row(r: ir.Value, sums: list) -> Sequence:
             def column(c: ir.Value, sums: list) -> Sequence:
-                mask, corner = e.first(e.sub(cols, c)), e.at(x, e.add(e.mul(r, pitch), c))
+                mask, corner = e.first(e.sub(cols, c)), e.at(origin, e.add(e.mul(r, pitch), c))
                 lines = [e.at(g, e.add(e.mul(e.add(r, i), g_row), c)) for i in range(count)]
-                return add_products(e, block, corner, area, pitch, [e.load_vector(line, mask) for line in lines], mask,
+                return add_products(e, taps, corner, area, pitch, [e.load_vector(line, mask) for line in lines], mask,
                                     sums)
             return e.loop(0, cols, column, sums, e.lanes)
         return row
 
     main = e.sub(rows, e.remainder(rows, most))
-    for block in slope_blocks(taps, most):
-        places = [e.at(totals, tap.number * e.lanes) for tap in block]
-        sums = e.loop(0, main, tile(block, most), [e.load_vector(place) for place in places], most)
-        for value, place in zip(e.loop(main, rows, tile(block, 1), sums), places):
-            e.store_vector(value, place)
+    for run in runs:
+        def block(k: ir.Value, carried: list, run: Run = run) -> list:
+            origin, first = e.at(x, e.mul(k, run.column_step)), e.mul(k, run.number_step)
+            places = [e.at(totals, e.mul(e.add(first, tap.number), e.lanes)) for tap in run.taps]
+            sums = e.loop(0, main, tile(run.taps, origin, most), [e.load_vector(place) for place in places], most)
+            for value, place in zip(e.loop(main, rows, tile(run.taps, origin, 1), sums), places):
+                e.store_vector(value, place)
+            return carried
+        e.loop(0, run.columns, block)
 
 
 def add_products(e: Emitter, taps: Sequence[Tap], corner: ir.Value, area: ir.Value, pitch: ir.Value,
