@@ -20,7 +20,7 @@ def drawn(batch, channels, size, points, taps, dtype=np.float64):
 def matrix(places, weights, size):
     """(batch, points, size): what x is multiplied with."""
     found = np.zeros((*places.shape[1:], size))
-    taps, batch, points = np.indices(places.shape)
+    _, batch, points = np.indices(places.shape)
     np.add.at(found, (batch, points, places), weights)
     return found
 
