@@ -197,9 +197,21 @@ def scalar_function(general: Elementwise) -> Callable:
 
 
 def general_function(op: Elementwise) -> Callable:
-    """A function of any number of tensors."""
-    def function(*inputs: Any) -> Tensor:
-        if len(inputs) != op.arity:
-            raise TypeError(f"{op.name}: takes {op.arity} arguments, got {len(inputs)}.")
+    """A function of any number of tensors. Those without a gradient have a short road, as above."""
+    arity, compiled_for = op.arity, op.compiled.get
+
+    def function(*inputs: Any) -> Any:
+        if len(inputs) != arity:
+            raise TypeError(f"{op.name}: takes {arity} arguments, got {len(inputs)}.")
+        raws = [x.raw for x in inputs if type(x) in TENSORS and x.node is None and (
+            (storage := x.storage) is None or storage.generation == x.generation)]
+        if len(raws) == arity:
+            compiled = compiled_for(tuple([raw.dtype for raw in raws]) if arity > 1 else raws[0].dtype)
+            if compiled is not None:
+                try:
+                    result = (compiled.large if is_large(raws) else compiled.kernel)(*raws)
+                except (ValueError, MemoryError):          # the general road says what is wrong
+                    return apply(op, inputs)
+                return tuple(map(fresh, result)) if type(result) is tuple else fresh(result)
         return apply(op, inputs)
     return function

@@ -1,6 +1,7 @@
 """Special functions around the error function and the logarithm."""
 
 import math
+from collections.abc import Callable
 
 from ..expr import Expr, Vocabulary, entry, product, quotient
 from ..expr import m as words
@@ -13,20 +14,19 @@ Pair = tuple[Expr | None, Expr | None]
 INFINITY, NAN = float("inf"), float("nan")
 ROOT_PI, ROOT_TWO = math.sqrt(math.pi), math.sqrt(2)
 # Chebyshev fits, made with 50 digits, of the y where erfc(y) = z: y / (1 - z) in (1 - z)**2 up to 1/2; with
-# s = sqrt(-log(z)), y / s in s - 2.3 from 1.1 to 3.5, and in (s - 5) / (s + 5) from there to 27.4.
+# s = sqrt(-log(z)), y / s in (s - 1.75) / (s + 1.75) from 1.1 to 6.07, which is as far as 1 - x has a float64, and in
+# (s - 5) / (s + 5) from 3.5 to 27.4.
 ERFINV_CENTRE = (
     4.904461049627301, -19.408536407963272, 36.480304098342955, -42.45284127882644, 34.14320152823454,
     -19.964989070363977, 8.809378634287999, -2.9349428559260615, 0.7884133709940454, -0.12811749263911879,
     0.05150959053468069, 0.028940340272347532, 0.036705907679086276, 0.042821459480396826, 0.05173196289705353,
     0.06495959757855177, 0.08655212960552519, 0.1275561753021322, 0.23201366653466757, 0.886226925452758)
 ERFINV_TAIL = (
-    5.3216231622765105e-12, -8.252901639934543e-12, -4.676042516399376e-11, 1.1012073340495465e-10,
-    -7.104942281282838e-13, 1.239596769319043e-11, -6.18336392573087e-10, 1.0396864142595332e-09,
-    6.6200512825347545e-12, -3.922456791864935e-09, 1.8161586822155865e-08, -6.610182615493176e-08,
-    2.0219184227025785e-07, -5.40850132347429e-07, 1.2764845532394003e-06, -2.5597194229791584e-06,
-    3.7234285705368184e-06, -1.704192295893303e-07, -2.7144818378129498e-05, 0.00014361048985037103,
-    -0.0005497840477539634, 0.001809513231560075, -0.005382727723172383, 0.014702004333058757, -0.03671584825174603,
-    0.08106696741277682, 0.8621640598749473)
+    0.0015123409775848104, -0.0042044134634147395, -0.001744254762661488, 0.02267416015649971, -0.04322316797698883,
+    0.0377693839513548, -0.0006540760297340428, -0.044721535557670965, 0.062395930933064496, -0.03251078658877421,
+    -0.03149727352313732, 0.08480749482901928, -0.08086609132951258, 0.004027348357626501, 0.10473360207706425,
+    -0.16529141082690016, 0.0905094199086301, 0.1319271526120353, -0.42691056895798896, 0.487912078795371,
+    0.8034233975277592)
 ERFINV_FAR = (
     -0.0018289444477991468, 0.008987563268215712, -0.020931293947853886, 0.031978411961577496, -0.03923888436867257,
     0.04539784051692097, -0.05254991410985996, 0.05852606869711467, -0.05968868316531122, 0.05361839937407195,
@@ -109,25 +109,34 @@ def log_ndtr(m: Vocabulary, x: Expr) -> Expr:
 
 
 # --------------------------------------------------------------------------------------- and its inverse
-def _inverse(m: Vocabulary, x: Expr, z: Expr) -> Expr:
+def _from_root(s: Expr) -> Expr:
+    """y over the root s, up to 6.07."""
+    return polynomial((s - 1.75) / (s + 1.75), ERFINV_TAIL)
+
+
+def _inverse(m: Vocabulary, x: Expr, z: Expr, ratio: Callable[[Expr], Expr]) -> Expr:
     """y with erf(y) = x, from x and the smaller of 1 - x and 1 + x, both without rounding errors worth mention."""
     square = x * x
     s = m.sqrt(-m.log(z))
-    tail = m.where(s < 3.5, polynomial(s - 2.3, ERFINV_TAIL), polynomial((s - 5) / (s + 5), ERFINV_FAR))
-    far = m.where(z == 0, INFINITY, s * tail)
+    far = m.where(z == 0, INFINITY, s * ratio(s))
     return m.where(square < 0.5, x * polynomial(square, ERFINV_CENTRE), m.where(x < 0, -far, far))
 
 
+def _down_to_the_smallest(s: Expr) -> Expr:
+    """y over the root s, for any root."""
+    return words.where(s < 6, _from_root(s), polynomial((s - 5) / (s + 5), ERFINV_FAR))
+
+
 def _erfinv(m: Vocabulary, x: Expr) -> Expr:
-    return _inverse(m, x, 1 - m.absolute(x))
+    return _inverse(m, x, 1 - m.absolute(x), _from_root)
 
 
 def _erfcinv(m: Vocabulary, z: Expr) -> Expr:
-    return _inverse(m, 1 - z, m.minimum(z, 2 - z))
+    return _inverse(m, 1 - z, m.minimum(z, 2 - z), _down_to_the_smallest)
 
 
 def _ndtri(m: Vocabulary, p: Expr) -> Expr:
-    return ROOT_TWO * _inverse(m, 2 * p - 1, 2 * m.minimum(p, 1 - p))
+    return ROOT_TWO * _inverse(m, 2 * p - 1, 2 * m.minimum(p, 1 - p), _down_to_the_smallest)
 
 
 @entry(expansion=_erfinv, cost=100)

@@ -105,3 +105,13 @@ def test_questions_look_at_both_parts(name, device):
     z = np.broadcast_to(z, (5, 5)).copy()
     z.imag = parts
     np.testing.assert_array_equal(getattr(lnb, name)(lnb.asarray(z, device=device)).to_host(), getattr(np, name)(z))
+
+
+def test_nan_to_num_keeps_the_sign_of_the_zero_that_is_asked_for(device):
+    x = lnb.asarray(np.array([np.nan, 1], "float32"), device=device)
+    assert np.signbit(lnb.nan_to_num(x, nan=-0.0).to_host()).tolist() == [True, False]
+    assert np.signbit(lnb.nan_to_num(x).to_host()).tolist() == [False, False]
+    x[0] = np.inf
+    view = x[:1]
+    x[0] = -np.inf
+    assert lnb.nan_to_num(view).tolist() == [-float(np.finfo("float32").max)]
