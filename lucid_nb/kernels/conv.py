@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import config
 from ..shapes import Shape, Window
-from . import correlation_tile, depthwise, emission, memory, microkernel, threads
+from . import correlation_tile, depthwise, emission, memory, microkernel, threads, winograd
 from . import correlation_words as at
 from .layout import contiguous
 from .planes import Planes, forward_planes, geometry, remainders, triple
@@ -51,7 +51,8 @@ def _for_all_dtypes(entry: Callable[..., np.ndarray]) -> Callable[..., np.ndarra
 @_for_all_dtypes
 def conv(x: np.ndarray, w: np.ndarray, window: Window) -> np.ndarray:
     """Correlation of x (batch, channels, *sizes) with w (filters, channels // groups, *taps)."""
-    if quick := depthwise.forward_plan(x.shape, w.shape, window, x.dtype):
+    key = x.shape, w.shape, window, x.dtype
+    if quick := winograd.forward_plan(*key) or depthwise.forward_plan(*key):
         return quick.correlate(x, w, (len(w), *window.output_sizes(x.shape[2:], w.shape[2:])))
     plan = _forward(x.shape, w.shape, window, x.dtype)
     sizes = plan.planes.results
@@ -64,7 +65,8 @@ def conv(x: np.ndarray, w: np.ndarray, window: Window) -> np.ndarray:
 @_for_all_dtypes
 def conv_input_grad(g: np.ndarray, w: np.ndarray, window: Window, x_shape: Shape) -> np.ndarray:
     """The gradient of conv in x, from g of the result's shape."""
-    if quick := depthwise.backward_plan(x_shape, w.shape, window, g.dtype):
+    key = x_shape, w.shape, window, g.dtype
+    if quick := winograd.backward_plan(*key) or depthwise.backward_plan(*key):
         return quick.correlate(g, w, x_shape[1:])
     result = memory.empty((*x_shape[:2], *triple(x_shape[2:], 1)), g.dtype)
     result[...] = 0                              # where no tap reads
@@ -219,16 +221,18 @@ def along_plan(dtype: str, filters: int, taps: int, width: int, vector_width: in
 @lru_cache(1024)
 def across_plan(dtype: str, filters: int, taps: int, width: int, vector_width: int | str) -> np.ndarray:
     """Panels of filters in the vectors, on runs of a row's results."""
-    (most, vectors), lanes = correlation_tile.across_shape(dtype, width), emission.lanes(dtype)
+    (most, vectors, together), lanes = correlation_tile.across_shape(dtype, width), emission.lanes(dtype)
     vectors = min(vectors, -(-filters // lanes))
     panels, runs = -(-filters // (vectors * lanes)), -(-width // most)
     last = -(-(filters - (panels - 1) * vectors * lanes) // lanes)
     short, long_runs = divmod(width, runs)
     long = short + bool(long_runs)
-    tiles = [correlation_tile.across_address(dtype, results, count) for count in (vectors, last)
+    tiles = [correlation_tile.across_address(dtype, 1, results, count) for count in (vectors, last)
              for results in (long, short)]
+    of_rows = [correlation_tile.across_address(dtype, together, width, count) for count in (vectors, last)] \
+        if together > 1 else [0, 0]
     return np.array([vectors * lanes, last * lanes, panels - 1, panels, *_packs(dtype, vectors * lanes, last * lanes),
-                     vectors * lanes * taps, long, short, long_runs, runs, *tiles])
+                     vectors * lanes * taps, long, short, long_runs, runs, *tiles, together, *of_rows])
 
 
 def _packs(dtype: str, high: int, low: int) -> list[int]:

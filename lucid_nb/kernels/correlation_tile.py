@@ -59,40 +59,48 @@ def forward(rows: int, vectors: int, e: Emitter, taps: ir.Value, panel: ir.Value
             e.store_vector(sums[i * vectors + j], e.at(c, e.add(e.mul(c_row, i), j * e.lanes)), mask)
 
 
-
-def across_shape(dtype: str, width: int) -> tuple[int, int]:
-    """The neighbouring results and vectors of filters of a tile for rows of so many results."""
+def across_shape(dtype: str, width: int) -> tuple[int, int, int]:
+    """For rows of so many results: the neighbouring results and vectors of filters of a tile, and how many rows one
+    tile may take where they are short."""
     sums = 28 if emission.registers() == 32 else 12
     widest = min(sums // 2, emission.lanes(dtype))
-    results = -(-width // -(-width // widest))
-    return results, max(1, min(4, sums // results))
+    results, rows = -(-width // -(-width // widest)), max(1, widest // width)
+    return results, max(1, min(4, sums // (results * rows))), rows
 
 
-def across_address(dtype: str, results: int, vectors: int) -> int:
-    """The address of `void tile(taps, panel, x, offsets, c, c_row, filters, adds)`.
+def across_address(dtype: str, rows: int, results: int, vectors: int) -> int:
+    """The address of `void tile(taps, panel, x, offsets, c, c_row, filters, adds, places)`.
 
-    C[f, j] (+)= the sum over k of panel[k w + f] x[offsets[k] + j] for f < filters, which is more than vectors - 1
-    vectors; w = vectors * lanes, C[f, j] at c + f c_row + j.
+    C[f, r, j] (+)= the sum over k of panel[k w + f] x_r[offsets[k] + j] for f < filters, which is more than vectors - 1
+    vectors; w = vectors * lanes. With one row x_0 = x, and C[f, 0, j] lies at c + f c_row + j; with more, row r is
+    places[r] elements further in x and places[rows + r] in c.
     """
-    return emission.kernel(f"correlate across {results}x{vectors}", dtype, "ippppiii",
-                           partial(across, results, vectors))
+    return emission.kernel(f"correlate across {rows}x{results}x{vectors}", dtype, "ippppiiip",
+                           partial(across, rows, results, vectors))
 
 
-def across(results: int, vectors: int, e: Emitter, taps: ir.Value, panel: ir.Value, x: ir.Value, offsets: ir.Value,
-           c: ir.Value, c_row: ir.Value, filters: ir.Value, adds: ir.Value) -> None:
-    """Results are the rows: each number that a tap reads meets the vectors of filters."""
+def across(rows: int, results: int, vectors: int, e: Emitter, taps: ir.Value, panel: ir.Value, x: ir.Value,
+           offsets: ir.Value, c: ir.Value, c_row: ir.Value, filters: ir.Value, adds: ir.Value,
+           places: ir.Value) -> None:
+    """Results are the rows of the tile: each number that a tap reads meets the vectors of filters."""
+    at_row = [0 if rows == 1 else e.load(e.at(places, r, INDEX), INDEX) for r in range(2 * rows)]
+    starts = [e.at(x, offset) for offset in at_row[:rows]]
+
     def step(k: ir.Value, carried: list) -> Sequence:
         right, *sums = carried
-        place = e.at(x, e.load(e.at(offsets, k, INDEX), INDEX))
+        tap = e.load(e.at(offsets, k, INDEX), INDEX)
         operands = [e.load_vector(e.at(right, v * e.lanes)) for v in range(vectors)]
-        for j in range(results):
-            one = e.splat(e.load(e.at(place, j)))
-            for v, operand in enumerate(operands):
-                sums[j * vectors + v] = e.multiply_add(one, operand, sums[j * vectors + v])
+        for r, start in enumerate(starts):
+            line = e.at(start, tap)
+            for j in range(results):
+                one, first = e.splat(e.load(e.at(line, j))), (r * results + j) * vectors
+                for v, operand in enumerate(operands):
+                    sums[first + v] = e.multiply_add(one, operand, sums[first + v])
         return [e.at(right, vectors * e.lanes), *sums]
 
-    sums = e.unrolled(taps, step, [panel, *[e.zero()] * (results * vectors)], UNROLL)[1:]
-    store_across(results, vectors, e, sums, c, c_row, filters, adds)
+    sums = e.unrolled(taps, step, [panel, *[e.zero()] * (rows * results * vectors)], UNROLL)[1:]
+    targets = [e.at(c, e.sub(offset, r * results)) for r, offset in enumerate(at_row[rows:])]
+    store_across(rows * results, vectors, e, sums, targets, c_row, filters, adds)
 
 
 def weight_address(dtype: str, taps: int, vectors: int) -> int:
@@ -125,20 +133,23 @@ def weights(taps: int, vectors: int, e: Emitter, rows: ir.Value, cols: ir.Value,
         return e.loop(0, cols, result, [e.at(panel, e.mul(r, panel_row)), *sums])[1:]
 
     sums = e.loop(0, rows, row, [e.zero()] * (taps * vectors))
-    store_across(taps, vectors, e, sums, c, c_row, filters, adds)
+    store_across(taps, vectors, e, sums, [c], c_row, filters, adds)
 
 
-def store_across(taps: int, vectors: int, e: Emitter, sums: Sequence[ir.Value], c: ir.Value, c_row: ir.Value,
-                 filters: ir.Value, adds: ir.Value) -> None:
-    """Transpose the sums, so that those of a filter lie side by side, and store or add the ones of each filter."""
-    inside = e.first(taps)
+def store_across(count: int, vectors: int, e: Emitter, sums: Sequence[ir.Value], targets: Sequence[ir.Value],
+                 c_row: ir.Value, filters: ir.Value, adds: ir.Value) -> None:
+    """Transpose the sums, so that those of a filter lie side by side, and store or add the ones of each filter: of the
+    `count` lanes an equal share to each target."""
+    share = count // len(targets)
+    masks = [e.between(r * share, (r + 1) * share) for r in range(len(targets))]
     for v in range(vectors):
-        for lane, value in enumerate(e.transpose([sums[t * vectors + v] for t in range(taps)])):
+        for lane, value in enumerate(e.transpose([sums[t * vectors + v] for t in range(count)])):
             number = v * e.lanes + lane
             with e.when(e.compare(number, "<", filters)):
-                place = e.at(c, e.mul(c_row, number))
-                before, = e.either(e.compare(adds, "!=", 0), partial(_loaded, e, place, inside), partial(_zeros, e))
-                e.store_vector(e.add(before, value), place, inside)
+                for target, inside in zip(targets, masks):
+                    place = e.at(target, e.mul(c_row, number))
+                    before, = e.either(e.compare(adds, "!=", 0), partial(_loaded, e, place, inside), partial(_zeros, e))
+                    e.store_vector(e.add(before, value), place, inside)
 
 
 def _loaded(e: Emitter, place: ir.Value, inside: ir.Value) -> list[ir.Value]:

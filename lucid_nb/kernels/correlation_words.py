@@ -5,8 +5,8 @@
 HIGH, LOW, HIGH_PANELS, PANELS, PACK_HIGH, PACK_LOW, PANEL_STEP = range(7)
 # The tiles where results lie in the vectors: columns of a tile and of the last one of a run.
 WIDE, NARROW, HIGH_WIDE, HIGH_NARROW, LOW_WIDE, LOW_NARROW = range(7, 13)
-# The runs of a row's results where filters lie in the vectors, and the tiles.
-LONG, SHORT, LONG_RUNS, RUNS, HIGH_LONG, HIGH_SHORT, LOW_LONG, LOW_SHORT = range(7, 15)
+# The runs of a row's results where filters lie in the vectors, the tiles, and of short rows those for several at once.
+LONG, SHORT, LONG_RUNS, RUNS, HIGH_LONG, HIGH_SHORT, LOW_LONG, LOW_SHORT, TOGETHER, HIGH_ROWS, LOW_ROWS = range(7, 18)
 # The blocks of taps and the panels of filters of a gradient of weights, and the tiles for them.
 TAPS, LAST_TAPS, BLOCKS, PANEL, LAST_PANEL, PANEL_CUTS = range(6)
 PACK, LAST_PACK, WHOLE, FEW_FILTERS, FEW_TAPS, FEW_BOTH = range(6, 12)

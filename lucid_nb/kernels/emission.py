@@ -275,6 +275,11 @@ class Emitter:
         counts = self.shuffle(one, one, [0] * self.lanes)
         return self.builder.icmp_signed("<", ir.Constant(kind, list(range(self.lanes))), counts)
 
+    def between(self, start: int, stop: int) -> ir.Value:
+        """The mask of the lanes from start up to stop."""
+        kind = ir.VectorType(BIT, self.lanes)
+        return ir.Constant(kind, [int(start <= lane < stop) for lane in range(self.lanes)])
+
     def transpose(self, rows: Sequence[ir.Value]) -> list[ir.Value]:
         """`lanes` vectors of which vector i holds lane i of each row; of fewer rows the last lanes are undefined.
 

@@ -6,9 +6,11 @@ between the end of one row of results and the start of the next is computed and 
 of correlation_tile.py.
 """
 
+import numpy as np
+
 from .. import correlation_words as at
 from ..intrinsics import address_of, call_address, mark_kernel
-from .typed import block, convert, item_size, scalar, shift, stack_like
+from .typed import block, convert, item_size, scalar, shift, stack_like, stack_of
 
 
 @scalar
@@ -96,7 +98,7 @@ def multiply_row(plan, taps, high, panel, x, offsets, target, step, filters, add
         else:
             tile = plan[at.LOW_LONG] if is_long else plan[at.LOW_SHORT]
         call_address(tile, taps, address_of(panel), address_of(x) + j * size, address_of(offsets),
-                     address_of(target) + j * size, step, filters, adds)
+                     address_of(target) + j * size, step, filters, adds, 0)
         j += plan[at.LONG] if is_long else plan[at.SHORT]
 
 
@@ -108,6 +110,7 @@ def correlate_across(start, stop, planes, panels, offsets, out, taps, filters, g
     `correlate`; the last of out_steps is 1.
     """
     mark_kernel()
+    places = stack_of(np.int64, 2 * at.MOST_ROWS)
     for unit in range(start, stop):
         part, group, first_result = unit % parts, unit // parts % groups, unit // parts // groups * run
         for k in range(0, taps, at.DEPTH):
@@ -116,13 +119,29 @@ def correlate_across(start, stop, planes, panels, offsets, out, taps, filters, g
                 first, lanes = first_row(number, plan), rows_of(number, plan)
                 panel = shift(panels, (group * plan[at.PANELS] + number) * plan[at.PANEL_STEP] + k * lanes)
                 x, y = shift(planes, group * steps[1]), shift(out, (group * filters + first) * out_steps[1])
-                for row in range(first_result, min(first_result + run, rows)):
-                    line, plane = row % results[1], row // results[1]
-                    z, image = plane % results[0], plane // results[0]
-                    source = shift(x, image * steps[0] + z * steps[2] + line * steps[3])
-                    target = shift(y, image * out_steps[0] + z * out_steps[2] + line * out_steps[3])
-                    multiply_row(plan, depth, number < plan[at.HIGH_PANELS], panel, source, here, target, out_steps[1],
-                                 filters - first, int(k > 0))
+                multiply_rows(plan, depth, number < plan[at.HIGH_PANELS], panel, x, here, y, first_result,
+                              min(first_result + run, rows), results, steps, out_steps, filters - first, int(k > 0),
+                              places)
+
+
+@block
+def multiply_rows(plan, taps, high, panel, x, offsets, y, row, stop, results, steps, out_steps, filters, adds, places):
+    """One panel of filters on the rows [row, stop); short ones several at a time."""
+    together = plan[at.TOGETHER]
+    while row < stop:
+        count = together if row + together <= stop else 1
+        for r in range(count):
+            line, plane = (row + r) % results[1], (row + r) // results[1]
+            z, image = plane % results[0], plane // results[0]
+            places[r] = image * steps[0] + z * steps[2] + line * steps[3]
+            places[count + r] = image * out_steps[0] + z * out_steps[2] + line * out_steps[3]
+        if count > 1:
+            call_address(plan[at.HIGH_ROWS] if high else plan[at.LOW_ROWS], taps, address_of(panel), address_of(x),
+                         address_of(offsets), address_of(y), out_steps[1], filters, adds, address_of(places))
+        else:
+            multiply_row(plan, taps, high, panel, shift(x, places[0]), offsets, shift(y, places[1]), out_steps[1],
+                         filters, adds)
+        row += count
 
 
 @scalar
@@ -231,15 +250,30 @@ def fill_row(source, target, first, place, count, stride, pitch):
     """A row of a plane: zeros, every stride-th of the array's elements, zeros."""
     for j in range(place):
         target[j] = convert(target, 0)
-    line = shift(target, place)
+    line, read = shift(target, place), shift(source, first)
     if stride == 1:
         for j in range(count):
-            line[j] = source[first + j]
+            line[j] = read[j]
+    elif stride == 2:                        # a constant, so that vectors are taken apart
+        for j in range(count):
+            line[j] = read[2 * j]
     else:
         for j in range(count):
-            line[j] = source[first + j * stride]
+            line[j] = read[j * stride]
     for j in range(place + count, pitch):
         target[j] = convert(target, 0)
+
+
+@scalar
+def fill_plane(source, target, z, first, shares, width_share, sizes, depth_inside):
+    """The rows of one depth of a plane. shares: those of the phase of the height; width_share: of the width."""
+    height, pitch, line = sizes[7], sizes[10], source
+    for y in range(height):
+        inside = depth_inside & (y >= shares[1]) & (y < shares[1] + shares[2])
+        if inside:
+            line = shift(source, (first * sizes[0] + shares[0] + (y - shares[1]) * sizes[8]) * sizes[1])
+        fill_row(line, shift(target, (z * height + y) * pitch), width_share[0], width_share[1],
+                 width_share[2] if inside else 0, sizes[11], pitch)
 
 
 def fill(start, stop, x, planes, shares, sizes):
@@ -250,19 +284,16 @@ def fill(start, stop, x, planes, shares, sizes):
     """
     mark_kernel()
     depth_phases, height_phases, width_phases = sizes[3], sizes[6], sizes[9]
-    depth, height, pitch = sizes[4], sizes[7], sizes[10]
     of_height, of_width = shift(shares, 3 * depth_phases), shift(shares, 3 * (depth_phases + height_phases))
-    planes_of, plane = depth_phases * height_phases * width_phases, depth * height * pitch
+    plane = sizes[4] * sizes[7] * sizes[10]
     for unit in range(start, stop):
-        source, target = shift(x, unit * sizes[2]), shift(planes, unit * planes_of * plane)
-        for number in range(planes_of * depth * height):
-            y, rest = number % height, number // height
-            z, phase = rest % depth, rest // depth
-            c, rest = phase % width_phases, phase // width_phases
-            b, a = rest % height_phases, rest // height_phases
-            i, j = z - shares[3 * a + 1], y - of_height[3 * b + 1]
-            inside = (i >= 0) & (i < shares[3 * a + 2]) & (j >= 0) & (j < of_height[3 * b + 2])
-            i, j = shares[3 * a] + i * sizes[5], of_height[3 * b] + j * sizes[8]
-            line = shift(source, (i * sizes[0] + j) * sizes[1] if inside else 0)
-            count = of_width[3 * c + 2] if inside else 0
-            fill_row(line, shift(target, number * pitch), of_width[3 * c], of_width[3 * c + 1], count, sizes[11], pitch)
+        source = shift(x, unit * sizes[2])
+        target = shift(planes, unit * depth_phases * height_phases * width_phases * plane)
+        for a in range(depth_phases):
+            for b in range(height_phases):
+                for c in range(width_phases):
+                    for z in range(sizes[4]):
+                        i = z - shares[3 * a + 1]
+                        fill_plane(source, target, z, shares[3 * a] + i * sizes[5], shift(of_height, 3 * b),
+                                   shift(of_width, 3 * c), sizes, (i >= 0) & (i < shares[3 * a + 2]))
+                    target = shift(target, plane)
