@@ -23,6 +23,7 @@ from .planes import Planes, forward_planes, geometry, remainders, triple
 from .steps import SINGLE, grain, narrow, range_kernel
 
 SIGNED = {f"uint{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}      # sums and products of integers wrap alike
+NEAR = 4 << 20                                   # bytes of planes that are read again before they leave the cache
 FEWEST_UNITS = 8                                 # of work that a correlation is cut into where it can be
 VECTOR = 16                                      # multiply-adds that cost as much as an element of other loops
 KINDS = {"w": "int64*", "i": "int64"}
@@ -193,9 +194,10 @@ class Correlation:
         return (axes[0] * image + axes[1] * depth + axes[2] * row).ravel()
 
     def _chunks(self, count: int, together: int) -> Iterator[slice]:
-        """Images whose planes are within the limit of memory, multiples of `together`."""
+        """Images whose planes stay in the cache, and within the limit of memory; multiples of `together`."""
         limit = config.conv_view_limit_mb << 20
-        if self.planes.whole or limit < 0 or count * self._image_bytes <= limit:
+        limit = NEAR if limit < 0 else min(limit, NEAR)
+        if self.planes.whole or count * self._image_bytes <= limit:
             return iter((slice(None),))
         images = max(1, limit // self._image_bytes // together) * together
         return (slice(first, first + images) for first in range(0, count, images))

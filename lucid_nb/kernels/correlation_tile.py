@@ -158,3 +158,37 @@ def _loaded(e: Emitter, place: ir.Value, inside: ir.Value) -> list[ir.Value]:
 
 def _zeros(e: Emitter) -> list[ir.Value]:
     return [ir.Constant(e.vector, [-0.0 if e.is_float else 0] * e.lanes)]      # adding -0 changes no bit
+
+
+# ---------------------------------------------------------------------------------------------------- planes
+def rows_address(dtype: str, stride: int) -> int:
+    """The address of `void rows(count, source, source_row, target, pitch, place, taken)` for strides 1 and 2.
+
+    Each row of the target is `place` zeros, `taken` elements of a row of the source, of which every stride-th is taken,
+    and zeros up to the pitch.
+    """
+    return emission.kernel(f"rows of planes {stride}", dtype, "ipipiii", partial(rows_of_planes, stride))
+
+
+def rows_of_planes(stride: int, e: Emitter, count: ir.Value, source: ir.Value, source_row: ir.Value, target: ir.Value,
+                   pitch: ir.Value, place: ir.Value, taken: ir.Value) -> None:
+    """Vectors whose lanes outside of what is taken are masked to zeros."""
+    def part(line: ir.Value, j: ir.Value, number: int) -> ir.Value:
+        """The source's vector `number` of those that the target's at j is made of."""
+        first, skipped = e.sub(e.mul(e.sub(place, j), stride), number * e.lanes), e.mul(e.sub(j, place), stride)
+        stop = e.add(first, e.sub(e.mul(taken, stride), stride - 1))
+        inside = e.builder.and_(e.first(stop), e.builder.not_(e.first(first)))
+        return e.load_vector(e.at(line, e.add(skipped, number * e.lanes)), inside)
+
+    def row(_: ir.Value, carried: list) -> Sequence:
+        line, to = carried
+
+        def vector(j: ir.Value, nothing: list) -> Sequence:
+            value = part(line, j, 0)
+            if stride == 2:
+                value = e.shuffle(value, part(line, j, 1), range(0, 2 * e.lanes, 2))
+            e.store_vector(value, e.at(to, j), e.first(e.sub(pitch, j)))
+            return nothing
+        e.loop(0, pitch, vector, step=e.lanes)
+        return [e.at(line, source_row), e.at(to, pitch)]
+    e.loop(0, count, row, [source, target])

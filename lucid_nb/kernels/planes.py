@@ -5,14 +5,15 @@ read neighbouring elements whatever stride and dilation are.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, product
 from math import prod
 
 import numpy as np
 
+from .. import config
 from ..shapes import Shape, Window
-from . import memory, threads
+from . import correlation_tile, memory, threads
 from .correlation_words import TILE
 from .layout import contiguous
 from .steps import grain, range_kernel
@@ -105,9 +106,10 @@ class Planes:
         shape = (*x.shape[:2], *self.shape)
         room = memory.empty((prod(shape) + self.shared,), x.dtype)
         room[prod(shape):] = 0
-        name = f"{x.dtype.name}*"
-        kernel = range_kernel("correlation:fill", name, name, "int64*", "int64*")
-        threads.launch(kernel, x.shape[0] * x.shape[1], grain(prod(self.shape)), x, room, self.shares, self.filling)
+        dtype = {"bool": "int8"}.get(x.dtype.name, x.dtype.name.removeprefix("u"))
+        kernel = range_kernel("correlation:fill", f"{dtype}*", f"{dtype}*", "int64*", "int64*", "int64*")
+        threads.launch(kernel, x.shape[0] * x.shape[1], grain(prod(self.shape)), x, room, self.shares, self.filling,
+                       row_kernels(dtype, config.vector_width))
         return room[:prod(shape)].reshape(shape)
 
     def offsets(self, channels: int) -> np.ndarray:
@@ -132,6 +134,12 @@ class Planes:
         cols = min(width, TILE)
         row_cuts, col_cuts = -(-height // rows), -(-width // cols)
         return depth * row_cuts * col_cuts, (height, width, rows, cols, row_cuts, col_cuts)
+
+
+@lru_cache
+def row_kernels(dtype: str, vector_width: int | str) -> np.ndarray:
+    """The kernels that fill rows of planes, for strides 1 and 2."""
+    return np.array([correlation_tile.rows_address(dtype, stride) for stride in (1, 2)])
 
 
 def triple(values: Shape, filler: int) -> Shape:

@@ -246,54 +246,53 @@ def correlate_weights(start, stop, planes, panels, offsets, places, out, taps, f
 
 
 @scalar
-def fill_row(source, target, first, place, count, stride, pitch):
-    """A row of a plane: zeros, every stride-th of the array's elements, zeros."""
-    for j in range(place):
-        target[j] = convert(target, 0)
-    line, read = shift(target, place), shift(source, first)
-    if stride == 1:
-        for j in range(count):
-            line[j] = read[j]
-    elif stride == 2:                        # a constant, so that vectors are taken apart
-        for j in range(count):
-            line[j] = read[2 * j]
+def fill_rows(kernels, count, source, source_row, target, pitch, place, taken, stride):
+    """Rows of a plane: zeros, every stride-th of the array's elements, zeros."""
+    if stride <= 2:
+        kernel = kernels[stride - 1]
+        call_address(kernel, count, address_of(source), source_row, address_of(target), pitch, place, taken)
     else:
-        for j in range(count):
-            line[j] = read[j * stride]
-    for j in range(place + count, pitch):
-        target[j] = convert(target, 0)
+        call_address(kernels[0], count, address_of(source), 0, address_of(target), pitch, 0, 0)
+        for y in range(count):
+            line, read = shift(target, y * pitch + place), shift(source, y * source_row)
+            for j in range(taken):
+                line[j] = read[j * stride]
 
 
 @scalar
-def fill_plane(source, target, z, first, shares, width_share, sizes, depth_inside):
-    """The rows of one depth of a plane. shares: those of the phase of the height; width_share: of the width."""
-    height, pitch, line = sizes[7], sizes[10], source
-    for y in range(height):
-        inside = depth_inside & (y >= shares[1]) & (y < shares[1] + shares[2])
-        if inside:
-            line = shift(source, (first * sizes[0] + shares[0] + (y - shares[1]) * sizes[8]) * sizes[1])
-        fill_row(line, shift(target, (z * height + y) * pitch), width_share[0], width_share[1],
-                 width_share[2] if inside else 0, sizes[11], pitch)
+def fill_plane(kernels, source, target, has_depth, shares, width_share, sizes):
+    """A plane of one depth. shares: those of the phase of the height; width_share: of the width."""
+    height, pitch, before = sizes[7], sizes[10], shares[1]
+    rows = shares[2] if has_depth else 0
+    if not has_depth:
+        before = height
+    fill_rows(kernels, before, source, 0, target, pitch, 0, 0, 1)
+    line = shift(source, shares[0] * sizes[1] + width_share[0])
+    fill_rows(kernels, rows, line, sizes[8] * sizes[1], shift(target, before * pitch), pitch, width_share[1],
+              width_share[2], sizes[11])
+    fill_rows(kernels, height - before - rows, source, 0, shift(target, (before + rows) * pitch), pitch, 0, 0, 1)
 
 
-def fill(start, stop, x, planes, shares, sizes):
+def fill(start, stop, x, planes, shares, sizes, kernels):
     """Unit: the planes of one channel of an image of x, which is contiguous.
 
     sizes: height and width of x, the elements of one of its channels; then of each axis the phases, the extent of a
     plane and the stride. shares, phase by phase of each axis: the first element, its place in the plane, how many.
+    kernels: those of rows of stride 1 and 2.
     """
     mark_kernel()
     depth_phases, height_phases, width_phases = sizes[3], sizes[6], sizes[9]
     of_height, of_width = shift(shares, 3 * depth_phases), shift(shares, 3 * (depth_phases + height_phases))
-    plane = sizes[4] * sizes[7] * sizes[10]
+    plane = sizes[7] * sizes[10]
     for unit in range(start, stop):
         source = shift(x, unit * sizes[2])
-        target = shift(planes, unit * depth_phases * height_phases * width_phases * plane)
+        target = shift(planes, unit * depth_phases * height_phases * width_phases * sizes[4] * plane)
         for a in range(depth_phases):
-            for b in range(height_phases):
-                for c in range(width_phases):
-                    for z in range(sizes[4]):
-                        i = z - shares[3 * a + 1]
-                        fill_plane(source, target, z, shares[3 * a] + i * sizes[5], shift(of_height, 3 * b),
-                                   shift(of_width, 3 * c), sizes, (i >= 0) & (i < shares[3 * a + 2]))
+            for phase in range(height_phases * width_phases):
+                b, c = phase // width_phases, phase % width_phases
+                for z in range(sizes[4]):
+                    i = z - shares[3 * a + 1]
+                    inside = (i >= 0) & (i < shares[3 * a + 2])
+                    image = shift(source, (shares[3 * a] + i * sizes[5]) * sizes[0] * sizes[1] if inside else 0)
+                    fill_plane(kernels, image, target, inside, shift(of_height, 3 * b), shift(of_width, 3 * c), sizes)
                     target = shift(target, plane)
