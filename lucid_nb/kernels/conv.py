@@ -175,7 +175,8 @@ class Correlation:
         plan = weight_plan(self.dtype.name, self.filters, taps, config.vector_width)
         cuts, tap_runs = int(plan[at.PANEL_CUTS]), -(-int(plan[at.BLOCKS]) // at.BLOCKS_A_UNIT)
         lanes = (cuts - 1) * int(plan[at.PANEL]) + int(plan[at.LAST_PANEL])
-        for images in self._chunks(len(x), self.together):
+        slopes_bytes = prod(self.planes.results) * self.groups * lanes * self.dtype.itemsize
+        for images in self._chunks(len(x), self.together, slopes_bytes):
             part = contiguous(g[images])
             count, results = len(part), prod(part.shape[2:])
             panels = memory.empty((self.groups * count * results * lanes,), self.dtype)
@@ -193,13 +194,15 @@ class Correlation:
         axes = np.ix_(range(images), *map(range, self.planes.results[:2]))
         return (axes[0] * image + axes[1] * depth + axes[2] * row).ravel()
 
-    def _chunks(self, count: int, together: int) -> Iterator[slice]:
-        """Images whose planes stay in the cache, and within the limit of memory; multiples of `together`."""
+    def _chunks(self, count: int, together: int, more: int = 0) -> Iterator[slice]:
+        """Images whose planes, and `more` bytes each, stay in the cache, and within the limit of memory; multiples of
+        `together`."""
         limit = config.conv_view_limit_mb << 20
         limit = NEAR if limit < 0 else min(limit, NEAR)
-        if self.planes.whole or count * self._image_bytes <= limit:
+        image_bytes = more + (0 if self.planes.whole else self._image_bytes)
+        if count * image_bytes <= limit:
             return iter((slice(None),))
-        images = max(1, limit // self._image_bytes // together) * together
+        images = max(1, limit // image_bytes // together) * together
         return (slice(first, first + images) for first in range(0, count, images))
 
     @cached_property
@@ -247,6 +250,7 @@ def weight_plan(dtype: str, filters: int, taps: int, width: int | str) -> np.nda
     """The blocks of taps and panels of filters of a gradient of weights, and the tiles for them."""
     (most, vectors), lanes = correlation_tile.weight_shape(dtype), emission.lanes(dtype)
     blocks, cuts = -(-taps // most), -(-filters // (vectors * lanes))
+    most = -(-taps // blocks)
     last_taps, last_vectors = taps - (blocks - 1) * most, -(-(filters - (cuts - 1) * vectors * lanes) // lanes)
     packs = [microkernel.pack_address(dtype, count * lanes, True) for count in (vectors, last_vectors)]
     tiles = [correlation_tile.weight_address(dtype, rows, count)
