@@ -29,7 +29,7 @@ VECTOR = 16                                      # multiply-adds that cost as mu
 KINDS = {"w": "int64*", "i": "int64"}
 # The kernels of loops/correlation.py and their operands: memory of the dtype, words, an integer.
 FUNCTIONS = {"pack": "ddwwiiiiiiii", "correlate": "ddwddiiiiiwwww", "pack_slopes": "ddiiiiw",
-             "correlate_weights": "ddwwdiiiiiiiw", "correlate_across": "ddwdiiiiiiwwww"}
+             "correlate_weights": "ddwwdiiiiiiiw", "correlate_across": "ddwdiiiiiiwwww", "pack_apart": "ddwwiiiiii"}
 
 
 def _for_all_dtypes(entry: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -70,10 +70,12 @@ def conv_input_grad(g: np.ndarray, w: np.ndarray, window: Window, x_shape: Shape
     if quick := winograd.backward_plan(*key) or depthwise.backward_plan(*key):
         return quick.correlate(g, w, x_shape[1:])
     result = memory.empty((*x_shape[:2], *triple(x_shape[2:], 1)), g.dtype)
-    result[...] = 0                              # where no tap reads
-    if g.size and result.size and w.size:
-        for plan, places in _backward(g.shape, w.shape, window, x_shape, g.dtype):
-            plan.correlate(_five(g), contiguous(w), result[places])
+    plan = _backward(g.shape, w.shape, window, x_shape, g.dtype)
+    is_empty = not (g.size and result.size and w.size)
+    if is_empty or not plan.covers:
+        result[...] = 0                          # where no tap reads
+    if not is_empty:
+        plan.add(_five(g), contiguous(w), result)
     return result.reshape(x_shape)
 
 
@@ -98,7 +100,9 @@ class Correlation:
     """
 
     def __init__(self, planes: Planes, channels: int, filters: int, groups: int, dtype: np.dtype,
-                 out_strides: Shape, weight_steps: tuple[int, int], weight_places: np.ndarray) -> None:
+                 out_strides: Shape, weight_steps: tuple[int, int], weight_places: np.ndarray,
+                 most_vectors: int = correlation_tile.MOST_VECTORS) -> None:
+        self.most_vectors = most_vectors             # of filters in a tile, so that several correlations pack alike
         self.planes, self.channels, self.groups = planes, channels, groups
         self.filters, self.dtype = filters // groups, np.dtype(SIGNED.get(dtype.name, dtype))
         self.offsets = planes.offsets(channels // groups)
@@ -114,12 +118,12 @@ class Correlation:
         self.kernels = {function: range_kernel(f"correlation:{function}", *[kinds[letter] for letter in letters])
                         for function, letters in FUNCTIONS.items()}
 
-    def correlate(self, x: np.ndarray, weights: np.ndarray, result: np.ndarray) -> None:
-        """result = the correlation of the planes of x with weights, which lie where the plan says."""
+    def correlate(self, x: np.ndarray, weights: np.ndarray | None, result: np.ndarray,
+                  panels: np.ndarray | None = None) -> None:
+        """result = the correlation of the planes of x with weights, which lie where the plan says, or with `panels`."""
         taps, (depth, height, width) = len(self.offsets), self.planes.results
-        plan = (across_plan if self.lies_across else along_plan)(self.dtype.name, self.filters, taps, width,
-                                                                config.vector_width)
-        panels = self._packed(weights, plan)
+        plan = self.plan()
+        panels = self._packed(weights, plan) if panels is None else panels
         for images in self._chunks(len(x), 1):
             part = x[images]
             operands = self.planes.fill(part), panels, self.offsets, result[images]
@@ -135,6 +139,13 @@ class Correlation:
                 threads.launch(self.kernels["correlate"], len(part) * self.groups * self.pieces, least, *operands,
                                self.no_bias, taps, self.filters, self.groups, self.pieces, int(self.is_direct), plan,
                                self.sizes, self.steps, self.out_steps)
+
+    def plan(self) -> np.ndarray:
+        """The panels of filters, and the tiles for them."""
+        taps, width = len(self.offsets), self.planes.results[2]
+        if self.lies_across:
+            return across_plan(self.dtype.name, self.filters, taps, width, self.most_vectors, config.vector_width)
+        return along_plan(self.dtype.name, self.filters, taps, config.vector_width)
 
     def _packed(self, weights: np.ndarray, plan: np.ndarray) -> np.ndarray:
         """The weights as panels."""
@@ -211,7 +222,7 @@ class Correlation:
 
 
 @lru_cache(1024)
-def along_plan(dtype: str, filters: int, taps: int, width: int, vector_width: int | str) -> np.ndarray:
+def along_plan(dtype: str, filters: int, taps: int, vector_width: int | str) -> np.ndarray:
     """Panels of filters, split evenly, with results in the vectors. `vector_width` is what those are limited to."""
     most, vectors = correlation_tile.forward_shape()
     panels, lanes = -(-filters // most), emission.lanes(dtype)
@@ -224,10 +235,11 @@ def along_plan(dtype: str, filters: int, taps: int, width: int, vector_width: in
 
 
 @lru_cache(1024)
-def across_plan(dtype: str, filters: int, taps: int, width: int, vector_width: int | str) -> np.ndarray:
+def across_plan(dtype: str, filters: int, taps: int, width: int, most_vectors: int, vector_width: int | str
+                ) -> np.ndarray:
     """Panels of filters in the vectors, on runs of a row's results."""
     (most, vectors, together), lanes = correlation_tile.across_shape(dtype, width), emission.lanes(dtype)
-    vectors = min(vectors, -(-filters // lanes))
+    vectors = min(vectors, most_vectors, -(-filters // lanes))
     panels, runs = -(-filters // (vectors * lanes)), -(-width // most)
     last = -(-(filters - (panels - 1) * vectors * lanes) // lanes)
     short, long_runs = divmod(width, runs)
@@ -267,23 +279,68 @@ def _forward(x_shape: Shape, w_shape: Shape, window: Window, dtype: np.dtype) ->
                        (w_shape[0] // window.groups * taps, taps), np.arange(taps))
 
 
+class InputGradient:
+    """The gradient of a convolution's input: a correlation for each remainder of the strides.
+
+    Where filters lie in the vectors, all remainders are packed at once, each has results of its own, and those are put
+    where they belong; otherwise each writes there itself.
+    """
+
+    def __init__(self, g_shape: Shape, w_shape: Shape, window: Window, x_shape: Shape, dtype: np.dtype) -> None:
+        sizes, taps, g_sizes = (triple(shape[2:], 1) for shape in (x_shape, w_shape, g_shape))
+        parts = [tuple(zip(*part)) for part in product(*map(remainders, sizes, taps, g_sizes, *geometry(window)))]
+        self.places = [(..., *places) for *_, places in parts]
+        self.filters, self.count = w_shape[0] // window.groups, prod(taps)
+        self.step = w_shape[1] * self.count
+        self.taps = [np.arange(self.count).reshape(taps)[np.ix_(*chosen)].ravel() for _, chosen, _ in parts]
+        shape, of_x = (g_shape[1], x_shape[1], window.groups, dtype), _strides((1, x_shape[1], *sizes), dtype)
+        vectors = min((correlation_tile.across_shape(dtype.name, axes[2].results)[1] for axes, *_ in parts), default=1)
+
+        def correlation(number: int, strides: Shape) -> Correlation:
+            axes, _, _ = parts[number]
+            weight_places = (np.arange(self.filters)[:, None] * self.step + self.taps[number]).ravel()
+            return Correlation(Planes(axes), *shape, strides, (self.filters * self.step, self.count), weight_places,
+                               vectors)
+        self.parts = [correlation(number, _strides((1, x_shape[1], *(axis.results for axis in axes)), dtype))
+                      for number, (axes, *_) in enumerate(parts)]
+        self.is_whole = len(parts) == 1 and max(window.stride) == 1
+        self.is_apart = not self.is_whole and all(part.lies_across for part in self.parts)
+        self.covers = sum(prod(axis.results for axis in axes) for axes, *_ in parts) == prod(sizes)
+        if not self.is_apart and not self.is_whole:
+            for number, (*_, places) in enumerate(parts):
+                strides = [stride * place.step for stride, place in zip(of_x[2:], places)]
+                self.parts[number] = correlation(number, (*of_x[:2], *strides))
+
+    def add(self, g: np.ndarray, w: np.ndarray, result: np.ndarray) -> None:
+        """Put the gradient into `result`, at least where taps read."""
+        if not self.is_apart:
+            for part, place in zip(self.parts, self.places):
+                part.correlate(g, w, result[place])
+            return
+        for part, place, panels in zip(self.parts, self.places, self._packed(w)):
+            results = memory.empty((*result.shape[:2], *part.planes.results), g.dtype)
+            part.correlate(g, None, results, panels)
+            result[place] = results
+
+    def _packed(self, w: np.ndarray) -> list[np.ndarray]:
+        """The weights as panels for each remainder: each filter's taps are transposed together and then dealt out."""
+        plan, first = self.parts[0].plan(), self.parts[0]
+        units, high = first.groups * int(plan[at.PANELS]), int(plan[at.HIGH])
+        counts = [len(taps) for taps in self.taps]
+        starts = np.cumsum([0, *counts]) * (units * self.filters * high)
+        table = np.zeros((self.count, 3), np.int64)      # of each tap: where its remainder begins, its taps, its number
+        for taps, count, start in zip(self.taps, counts, starts):
+            table[taps] = [(start, count, number) for number in range(count)]
+        panels = memory.empty((int(starts[-1]),), first.dtype)
+        threads.launch(first.kernels["pack_apart"], units, grain(self.filters * self.count * high), w, panels, table,
+                       plan, self.filters, self.count, self.step, first.filters, *first.weight_steps)
+        return [panels[start:stop] for start, stop in zip(starts, starts[1:])]
+
+
 @lru_cache(1024)
-def _backward(g_shape: Shape, w_shape: Shape, window: Window, x_shape: Shape, dtype: np.dtype
-              ) -> list[tuple[Correlation, tuple[Any, ...]]]:
-    """The correlations that are the gradient of the input: each with the places of its results."""
-    sizes, taps, g_sizes = (triple(shape[2:], 1) for shape in (x_shape, w_shape, g_shape))
-    strides, found = _strides((1, x_shape[1], *sizes), dtype), []
-    filters, count = w_shape[0] // window.groups, prod(taps)
-    for parts in product(*map(remainders, sizes, taps, g_sizes, *geometry(window))):
-        axes, chosen, places = zip(*parts)
-        steps = (place.step for place in places)
-        out_strides = (*strides[:2], *(stride * step for stride, step in zip(strides[2:], steps)))
-        read = np.arange(count).reshape(taps)[np.ix_(*chosen)].ravel()
-        weight_places = (np.arange(filters)[:, None] * (w_shape[1] * count) + read).ravel()
-        plan = Correlation(Planes(axes), g_shape[1], x_shape[1], window.groups, dtype, out_strides,
-                           (filters * w_shape[1] * count, count), weight_places)
-        found.append((plan, (..., *places)))
-    return found
+def _backward(g_shape: Shape, w_shape: Shape, window: Window, x_shape: Shape, dtype: np.dtype) -> InputGradient:
+    """The plan of a gradient of the input."""
+    return InputGradient(g_shape, w_shape, window, x_shape, dtype)
 
 
 def _strides(shape: Shape, dtype: np.dtype) -> Shape:

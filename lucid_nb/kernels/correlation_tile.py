@@ -15,6 +15,7 @@ from . import emission
 from .emission import INDEX, Emitter
 
 UNROLL = 4                       # taps in a turn of the loop
+MOST_VECTORS = 4                 # of filters in a tile
 
 
 def forward_shape() -> tuple[int, int]:
@@ -65,7 +66,7 @@ def across_shape(dtype: str, width: int) -> tuple[int, int, int]:
     sums = 28 if emission.registers() == 32 else 12
     widest = min(sums // 2, emission.lanes(dtype))
     results, rows = -(-width // -(-width // widest)), max(1, widest // width)
-    return results, max(1, min(4, sums // (results * rows))), rows
+    return results, max(1, min(MOST_VECTORS, sums // (results * rows))), rows
 
 
 def across_address(dtype: str, rows: int, results: int, vectors: int) -> int:

@@ -17,3 +17,4 @@ RESULTS = 1024               # of a run of the gradient of weights: their panel 
 BLOCKS_A_UNIT = 8            # blocks of taps that read the same run one after the other
 DEPTH = 512                  # taps that are gone through at a time where filters lie across the vectors
 ACROSS_RESULTS = 448         # results of a run where filters lie across the vectors: what their taps read stays near
+MOST_TAPS, MOST_LANES = 32, 256     # that are packed at a time: taps of a run, and four of the widest vectors

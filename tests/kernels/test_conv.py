@@ -91,6 +91,20 @@ def test_conv_and_gradients_across_tiles(x_shape, w_shape, window, dtype):
     assert_all_near(values(x_shape, dtype), values(w_shape, dtype), window)
 
 
+@pytest.mark.parametrize("width", ["auto", 256, 128])
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("x_shape,w_shape,window", [
+    ((2, 20, 9, 11), (34, 20, 3, 3), Window((2, 2), (1, 1), (1, 1), (1, 1))),
+    ((3, 33, 23), (19, 33, 5), Window((3,), (2,), (3,), (2,))),
+    ((2, 32, 4, 4), (48, 32, 3, 3), Window((1, 1), (1, 1), (1, 1), (1, 1))),
+    ((2, 64, 5, 6), (64, 16, 2, 2), Window((2, 2), (0, 0), (0, 0), (1, 1), 4)),
+    ((1, 21, 3, 6, 5), (33, 21, 2, 3, 3), Window((1, 2, 1), (1, 1, 1), (0, 1, 1), (1, 1, 1))),
+    ((2, 16, 1, 70), (16, 16, 1, 40), Window((1, 2), (0, 3), (0, 40), (1, 1)))], ids=str)
+def test_conv_and_gradients_with_filters_in_the_vectors(x_shape, w_shape, window, dtype, width, monkeypatch):
+    monkeypatch.setattr(config, "vector_width", width)
+    assert_all_near(values(x_shape, dtype), values(w_shape, dtype), window)
+
+
 def test_conv_of_strided_operands():
     window, x, w = Window((1, 1), (1, 1), (1, 1), (1, 1)), values((2, 3, 8, 9)), values((4, 3, 3, 3))
     expected = conv(x, w, window)

@@ -73,6 +73,33 @@ def pack_by_offsets(source, target, offsets, taps, row_step, rows, count):
             line[i] = convert(line, 0)
 
 
+def pack_apart(start, stop, weights, panels, table, plan, runs, run, run_step, filters, group_step, row_step):
+    """Unit: a panel of filters of a group for each of several correlations, which share out the taps of each run.
+
+    The weights of filter i of group g are `runs` runs of `run` neighbours, run_step elements apart, from g group_step +
+    i row_step on. table: of each tap where the panels of its correlation begin, how many taps that has, and its number.
+    """
+    mark_kernel()
+    room = stack_like(weights, at.MOST_TAPS * at.MOST_LANES)
+    for unit in range(start, stop):
+        group, panel = unit // plan[at.PANELS], unit % plan[at.PANELS]
+        row, rows = first_row(panel, plan), rows_of(panel, plan)
+        source, count = shift(weights, group * group_step + row * row_step), min(rows, filters - row)
+        kernel = plan[at.PACK_HIGH] if panel < plan[at.HIGH_PANELS] else plan[at.PACK_LOW]
+        for k in range(runs):
+            for first in range(0, run, at.MOST_TAPS):
+                taps = min(at.MOST_TAPS, run - first)
+                call_address(kernel, taps, address_of(shift(source, k * run_step + first)), row_step, address_of(room),
+                             count)
+                for t in range(taps):
+                    place = shift(table, 3 * (first + t))
+                    target = shift(panels, place[0] + (unit * plan[at.HIGH] * runs * place[1])
+                                   + (k * place[1] + place[2]) * rows)
+                    line = shift(room, t * rows)
+                    for i in range(rows):
+                        target[i] = line[i]
+
+
 @block
 def multiply_panel(plan, high, taps, panel, x, offsets, target, step, span, bias):
     """One panel of filters on a run of `span` results; results of a filter are `step` elements apart."""
