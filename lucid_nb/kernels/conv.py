@@ -118,9 +118,9 @@ class Correlation:
         self.kernels = {function: range_kernel(f"correlation:{function}", *[kinds[letter] for letter in letters])
                         for function, letters in FUNCTIONS.items()}
 
-    def correlate(self, x: np.ndarray, weights: np.ndarray | None, result: np.ndarray,
+    def correlate(self, x: np.ndarray, weights: np.ndarray, result: np.ndarray,
                   panels: np.ndarray | None = None) -> None:
-        """result = the correlation of the planes of x with weights, which lie where the plan says, or with `panels`."""
+        """result = the correlation of the planes of x with weights, which lie where the plan says, or as `panels`."""
         taps, (depth, height, width) = len(self.offsets), self.planes.results
         plan = self.plan()
         panels = self._packed(weights, plan) if panels is None else panels
@@ -319,7 +319,7 @@ class InputGradient:
             return
         for part, place, panels in zip(self.parts, self.places, self._packed(w)):
             results = memory.empty((*result.shape[:2], *part.planes.results), g.dtype)
-            part.correlate(g, None, results, panels)
+            part.correlate(g, w, results, panels)
             result[place] = results
 
     def _packed(self, w: np.ndarray) -> list[np.ndarray]:
