@@ -8,6 +8,8 @@ from . import shapes
 from .creation.matrices import Indices
 from .ops.axes import Axes
 from .ops.differences import SomeAxes
+from .ops.folding import Padding
+from .ops.folding import Size
 from .ops.median import Axis
 from .ops.movement import Shape
 from .ops.nan_reduction import Axis
@@ -128,6 +130,7 @@ from . import config as config
 from . import data as data
 from . import lib as lib
 from . import linalg as linalg
+from . import models as models
 from . import nn as nn
 from . import optim as optim
 from . import random as random
@@ -159,7 +162,7 @@ def angle(z: Any, /, deg: builtins.bool=False) -> Tensor:
     """The angle of z with the positive real axis, from -pi to pi; in degrees if `deg`."""
 def any(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, *, where: Any=True) -> Tensor:
     """Is any element over axes (where `where` holds) not 0? Of nothing False."""
-def append(x: Any, values: Any, /, axis: builtins.int | None=None) -> Tensor:
+def append(x: Any, /, values: Any, axis: builtins.int | None=None) -> Tensor:
     """A new tensor with values after its own, along an axis, or flat."""
 def arange(start: Any=None, stop: Any=None, step: Any=1, dtype: Any=None, *, device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """start, start + step, ... below stop; `arange(stop)` starts at 0. Integers give int64."""
@@ -195,7 +198,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: builtins.bool=False) -> builtins.bo
     """Have two arrays one shape and equal elements (NaN equal to NaN if `equal_nan`)?"""
 def array_equiv(a1: Any, a2: Any) -> builtins.bool:
     """Do two arrays broadcast, and have equal elements then?"""
-def array_split(x: Any, indices_or_sections: Sections, /, axis: builtins.int=0) -> builtins.list[Tensor]:
+def array_split(x: Any, /, indices_or_sections: Sections, axis: builtins.int=0) -> builtins.list[Tensor]:
     """Parts of an axis as views: so many of nearly equal size, the longer ones first, or cut before these indices."""
 def as_tensor(data: Any, /, dtype: Any=None, order: builtins.str | None=None, *, device: Any=None, copy: builtins.bool | None=None, like: Any=None) -> Tensor:
     """A tensor of the data, without a copy where none is needed: a tensor stays itself, a NumPy array is shared."""
@@ -249,13 +252,13 @@ def bitwise_right_shift(x: Operand, y: Operand, /) -> Tensor:
     """Bits moved down by y places, the sign kept; where y is negative or too large, 0 or -1 is left."""
 def bitwise_xor(x: Operand, y: Operand, /) -> Tensor:
     """Bits that are set in exactly one."""
-def block(arrays: Any, /) -> Tensor:
+def block(arrays: Any) -> Tensor:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis, and so on outwards."""
 def broadcast_arrays(*arrays: Any, subok: builtins.bool=False) -> builtins.tuple[Tensor, ...]:
     """Read-only views of the shape that the arrays broadcast to."""
 def broadcast_shapes(*sizes: Any) -> shapes.Shape:
     """The shape that arrays of these shapes broadcast to."""
-def broadcast_to(x: Any, /, shape: builtins.int | Shape) -> Tensor:
+def broadcast_to(x: Any, /, shape: builtins.int | Shape, subok: builtins.bool=False) -> Tensor:
     """A read-only view of a larger shape, by NumPy's rule."""
 def can_cast(from_: Any, to: Any, /, casting: builtins.str='safe') -> builtins.bool:
     """May numbers of a dtype, or of an array's, go into another by NumPy's word "no", "equiv", "safe", ...?"""
@@ -265,7 +268,7 @@ def ceil(x: Operand, /) -> Tensor:
     """The smallest integer that is not below x."""
 def celu(x: Any, /, alpha: Any=1.0) -> Tensor:
     """x where positive, otherwise alpha * (exp(x / alpha) - 1): an elu whose derivative is continuous for any alpha."""
-def choose(x: Any, choices: Any, /, out: Any=None, mode: builtins.str='raise') -> Tensor:
+def choose(x: Any, /, choices: Any, out: Any=None, mode: builtins.str='raise') -> Tensor:
     """Elements of the choice whose number x gives, all broadcast. `mode` as in `take`, but negative ones are too low."""
 def chunk(x: Any, chunks: builtins.int, /, axis: builtins.int=0) -> builtins.tuple[Tensor, ...]:
     """At most `chunks` parts of an axis as views, all of one size but a shorter last one (PyTorch's rule)."""
@@ -287,15 +290,27 @@ def conj(x: Operand, /) -> Tensor:
     """z with the imaginary part negated."""
 def conjugate(x: Operand, /) -> Tensor:
     """z with the imaginary part negated."""
+def conv1d(x: Any, weight: Any, bias: Any=None, stride: Size=1, padding: Padding=0, dilation: Size=1, groups: builtins.int=1) -> Tensor:
+    """Convolution of (N, C, L), or of one (C, L), with (O, C // groups, l): see conv2d."""
 def conv2d(x: Any, weight: Any, bias: Any=None, stride: Size=1, padding: Padding=0, dilation: Size=1, groups: builtins.int=1) -> Tensor:
     """Two-dimensional convolution as networks mean it: the kernel is not flipped."""
+def conv3d(x: Any, weight: Any, bias: Any=None, stride: Size=1, padding: Padding=0, dilation: Size=1, groups: builtins.int=1) -> Tensor:
+    """Convolution of (N, C, D, H, W), or of one (C, D, H, W), with (O, C // groups, d, h, w): see conv2d."""
+def conv_general(x: Any, weight: Any, bias: Any=None, stride: Size=1, padding: Padding=0, dilation: Size=1, input_dilation: Size=1, groups: builtins.int=1, flip: builtins.bool=False) -> Tensor:
+    """Convolution over one to three axes whose input is spread first, with input_dilation - 1 zeros between cells."""
+def conv_transpose1d(x: Any, weight: Any, bias: Any=None, stride: Size=1, padding: Padding=0, output_padding: Size=0, groups: builtins.int=1, dilation: Size=1) -> Tensor:
+    """Transposed convolution of (N, C, L), or of one (C, L), with (C, O // groups, l): see conv_transpose2d."""
+def conv_transpose2d(x: Any, weight: Any, bias: Any=None, stride: Size=1, padding: Padding=0, output_padding: Size=0, groups: builtins.int=1, dilation: Size=1) -> Tensor:
+    """Transposed convolution of (N, C, H, W), or of one (C, H, W), with (C, O // groups, h, w)."""
+def conv_transpose3d(x: Any, weight: Any, bias: Any=None, stride: Size=1, padding: Padding=0, output_padding: Size=0, groups: builtins.int=1, dilation: Size=1) -> Tensor:
+    """Transposed convolution of (N, C, D, H, W), or of one (C, D, H, W), with (C, O // groups, d, h, w): see conv_transpose2d."""
 def convolve(a: Any, v: Any, /, mode: builtins.str='full') -> Tensor:
     """The convolution of two sequences: sums of a[i] v[n - i]."""
 def copy(x: Any, /, order: builtins.str='C', subok: builtins.bool=False) -> Tensor:
     """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are strides: "C", "F", or as it is ("A", "K")."""
 def copysign(x: Operand, y: Operand, /) -> Tensor:
     """The size of x with the sign of y, that of -0.0 too."""
-def copyto(dst: Any, src: Any, /, casting: builtins.str='same_kind', where: Any=True) -> None:
+def copyto(dst: Any, src: Any, casting: builtins.str='same_kind', where: Any=True) -> None:
     """Write `src`, broadcast, into `dst`, where a mask holds; recorded as every write is."""
 def correlate(a: Any, v: Any, /, mode: builtins.str='valid') -> Tensor:
     """The correlation of two sequences: sums of a[n + i] conj(v[i])."""
@@ -305,7 +320,7 @@ def cosh(x: Operand, /) -> Tensor:
     """Hyperbolic cosine."""
 def count_nonzero(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False) -> Tensor:
     """How many elements over axes (all of them by default) are not 0, int64."""
-def cross(a: Any, b: Any, /, axisa: builtins.int=-1, axisb: builtins.int=-1, axisc: builtins.int=-1, axis: builtins.int | None=None) -> Tensor:
+def cross(a: Any, b: Any, axisa: builtins.int=-1, axisb: builtins.int=-1, axisc: builtins.int=-1, axis: builtins.int | None=None) -> Tensor:
     """The vector across two vectors of three components, each on an axis of its own; the other axes broadcast."""
 def cross_entropy(logits: Any, target: Any, /, *, ignore_index: builtins.int=-100, reduction: builtins.str='mean') -> Tensor:
     """Negative log likelihood of integer classes under softmax(logits)."""
@@ -325,7 +340,7 @@ def deg2rad(x: Operand, /) -> Tensor:
     """An angle in degrees, in radians."""
 def degrees(x: Operand, /) -> Tensor:
     """An angle in radians, in degrees."""
-def delete(x: Any, obj: Any, /, axis: builtins.int | None=None) -> Tensor:
+def delete(x: Any, /, obj: Any, axis: builtins.int | None=None) -> Tensor:
     """A new tensor without the elements at these places of an axis (of the flat array by default)."""
 def diag(x: Any, /, k: builtins.int=0) -> Tensor:
     """Of a matrix its diagonal, as a view; of a vector a matrix with it on the diagonal."""
@@ -351,9 +366,9 @@ def divide(x: Operand, y: Operand, /) -> Tensor:
     """Quotient, element by element, in a float dtype."""
 def divmod(x: Operand, y: Operand, /) -> builtins.tuple[Tensor, Tensor]:
     """floor_divide and remainder at once."""
-def dot(a: Any, b: Any, /, out: Any=None) -> Tensor:
+def dot(a: Any, b: Any, out: Any=None) -> Tensor:
     """The sum of products over the last axis of a and the last but one of b, or its only one; of a number the product."""
-def dsplit(x: Any, indices_or_sections: Sections, /) -> builtins.list[Tensor]:
+def dsplit(x: Any, /, indices_or_sections: Sections) -> builtins.list[Tensor]:
     """`split` along axis 2."""
 def dstack(arrays: Sequence[Any], /) -> Tensor:
     """Arrays joined along axis 2, those of fewer axes as `atleast_3d` makes them."""
@@ -395,7 +410,7 @@ def eye(rows: builtins.int, cols: builtins.int | None=None, /, k: builtins.int=0
     """A matrix with ones on the k-th diagonal, and zeros elsewhere."""
 def fabs(x: Operand, /) -> Tensor:
     """Absolute value, in a float dtype."""
-def fill_diagonal(x: Tensor, value: Any, /, wrap: builtins.bool=False) -> None:
+def fill_diagonal(x: Tensor, /, val: Any, wrap: builtins.bool=False) -> None:
     """Write the main diagonal of an array of two axes, or of more that are equal, in place."""
 def finfo(x: Any, /) -> Any:
     """The limits of a float or complex dtype, or of an array's: eps, max, smallest_normal and so on."""
@@ -423,6 +438,8 @@ def fmin(x: Operand, y: Operand, /) -> Tensor:
     """The smaller; what is not NaN wins. Ties share the gradient evenly."""
 def fmod(x: Operand, y: Operand, /) -> Tensor:
     """x - y trunc(x / y), with the sign of x; of integers by 0 it is 0, with a warning."""
+def fold(x: Any, output_size: Size, kernel_size: Size, dilation: Size=1, padding: Padding=0, stride: Size=1) -> Tensor:
+    """Columns (N, C * taps, windows) added up where windows of an output_size read them: the transpose of unfold."""
 def frexp(x: Operand, /) -> builtins.tuple[Tensor, Tensor]:
     """Mantissa in [0.5, 1) and int32 exponent of two, whose product x is. The exponent has no gradient."""
 def from_dlpack(x: Any, /, *, device: Any=None, copy: builtins.bool | None=None) -> Tensor:
@@ -473,7 +490,7 @@ def histogram_bin_edges(x: Any, /, bins: Any=10, range: Any=None, weights: Any=N
     """The edges that `histogram` would use, as NumPy chooses them."""
 def histogramdd(x: Any, /, bins: Any=10, range: Any=None, density: builtins.bool | None=None, weights: Any=None) -> builtins.tuple[Tensor, builtins.list[Tensor]]:
     """How many points each cell of a grid has, as floats, and the list of the edges on each axis."""
-def hsplit(x: Any, indices_or_sections: Sections, /) -> builtins.list[Tensor]:
+def hsplit(x: Any, /, indices_or_sections: Sections) -> builtins.list[Tensor]:
     """`split` along axis 1, or along the only axis."""
 def hstack(arrays: Sequence[Any], /, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
     """Arrays joined along axis 1, or along their only axis."""
@@ -499,7 +516,7 @@ def indices(dimensions: Sequence[builtins.int], /, dtype: Any=..., sparse: built
     """The index of each element of a grid, one array an axis: stacked, or with `sparse` a tuple of thin ones."""
 def inner(a: Any, b: Any, /) -> Tensor:
     """The sum of products over the last axis of both; of a number the product."""
-def insert(x: Any, obj: Any, values: Any, /, axis: builtins.int | None=None) -> Tensor:
+def insert(x: Any, /, obj: Any, values: Any, axis: builtins.int | None=None) -> Tensor:
     """A new tensor with values, in its dtype, before these places of an axis (of the flat array by default)."""
 def intersect1d(x1: Any, x2: Any, /, assume_unique: builtins.bool=False, return_indices: builtins.bool=False) -> Any:
     """The distinct elements that two arrays share, in order, and with `return_indices` where each is first in both."""
@@ -537,7 +554,7 @@ def issubdtype(one: Any, other: Any, /) -> builtins.bool:
     """Does a dtype lie below another in NumPy's hierarchy (`floating`, `integer`, ...)? bfloat16 is a floating one."""
 def ix_(*sequences: Any) -> builtins.tuple[Tensor, ...]:
     """Index arrays for the grid of some rows, columns and so on: `x[ix_([0, 2], [1])]`; masks mean where they hold."""
-def kron(a: Any, b: Any, /) -> Tensor:
+def kron(a: Any, b: Any) -> Tensor:
     """Kronecker's product: each element of a replaced by its multiple of b. Missing first axes have size 1."""
 def lcm(x: Operand, y: Operand, /) -> Tensor:
     """Least common multiple of |x| and |y|, wrapping; 0 where either is 0."""
@@ -588,11 +605,11 @@ def logsigmoid(x: Operand, /) -> Tensor:
 def logspace(start: Any, stop: Any, /, num: builtins.int=50, endpoint: builtins.bool=True, base: Any=10.0, dtype: Any=None, axis: builtins.int=0, *, device: Any=None) -> Tensor:
     """`num` powers of `base`, whose exponents lie evenly from `start` to `stop`."""
 def logsumexp(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False) -> Tensor:
-    """Logarithm of the sum of exponentials, without overflow; of nothing but -inf it is -inf, with gradient 0."""
+    """Logarithm of the sum of exponentials, without overflow; of nothing or only -inf it is -inf, with gradient 0."""
 def mask_indices(n: builtins.int, mask_func: Callable, k: Any=0, *, device: Any=None) -> Indices:
     """Where `mask_func(ones((n, n)), k)` is not zero; `tril` and `triu` are such functions."""
 def masked_fill(x: Any, mask: Any, value: Any, /) -> Tensor:
-    """x with one value where a mask, broadcast to it, holds; in x's dtype."""
+    """x with one value where a mask holds, both broadcast; in x's dtype."""
 def masked_select(x: Any, mask: Any, /) -> Tensor:
     """Elements where a mask holds, both broadcast, as a new axis."""
 def matmul(a: Any, b: Any, /, out: Any=None, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
@@ -623,13 +640,13 @@ def mod(x: Operand, y: Operand, /) -> Tensor:
     """x - y floor(x / y), with the sign of y; of integers by 0 it is 0, with a warning."""
 def modf(x: Operand, /) -> builtins.tuple[Tensor, Tensor]:
     """Fraction and whole part of x, both with its sign; the whole part has no gradient."""
-def moveaxis(x: Any, source: Axes, destination: Axes, /) -> Tensor:
+def moveaxis(x: Any, /, source: Axes, destination: Axes) -> Tensor:
     """Axes moved to new places, the others in the order they had; a view."""
 def mul(x: Operand, y: Operand, /) -> Tensor:
     """Product, element by element."""
 def multiply(x: Operand, y: Operand, /) -> Tensor:
     """Product, element by element."""
-def nan_to_num(x: Any, copy: builtins.bool=True, nan: Any=0.0, posinf: Any=None, neginf: Any=None) -> Tensor:
+def nan_to_num(x: Any, copy: builtins.bool=True, nan: Any=..., posinf: Any=None, neginf: Any=None) -> Tensor:
     """x with `nan` in place of NaN, and `posinf` and `neginf` (None: the largest and the lowest number) of infinities."""
 def nanargmax(x: Any, /, axis: builtins.int | None=None, out: Tensor | None=None, *, keepdims: builtins.bool=False) -> Tensor:
     """Index of the largest of what is not NaN, the first of equals; a slice of nothing but NaN is refused."""
@@ -679,9 +696,9 @@ def ones(*sizes: Any, shape: Any=None, dtype: Any=None, order: builtins.str='C',
     """Ones, called as `zeros` is."""
 def ones_like(a: Any, /, dtype: Any=None, order: builtins.str='K', subok: builtins.bool=True, shape: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """Ones in the shape, dtype, order and device of another."""
-def outer(a: Any, b: Any, /, out: Any=None) -> Tensor:
+def outer(a: Any, b: Any, out: Any=None) -> Tensor:
     """Every element of a times every element of b, both flat."""
-def pad(x: Any, pad_width: Any, /, mode: builtins.str | Callable='constant', **options: Any) -> Tensor:
+def pad(x: Any, /, pad_width: Any, mode: builtins.str | Callable='constant', **options: Any) -> Tensor:
     """The array with cells before and after each axis."""
 def partition(x: Any, /, kth: Kth, axis: builtins.int | None=-1, kind: builtins.str='introselect', order: Any=None) -> Tensor:
     """The elements along an axis, those at places `kth` as if sorted, no larger one before and no smaller one behind."""
@@ -691,7 +708,7 @@ def permute_dims(x: Any, /, axes: Sequence[builtins.int] | None=None) -> Tensor:
     """Axes reordered, as a view; without `axes`, reversed."""
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], /, *args: Any, **kwargs: Any) -> Tensor:
     """Functions (or numbers), each of the elements where its condition holds; of several the last counts."""
-def place(x: Any, mask: Any, values: Any, /) -> None:
+def place(x: Any, /, mask: Any, vals: Any) -> None:
     """Write values, again and again, where a mask of x's size holds: the first value at the first true element."""
 def polygamma(n: Any, x: Any, /) -> Tensor:
     """The n-th derivative of digamma at x, element by element; n holds integers from 0, and gets no gradient."""
@@ -707,11 +724,11 @@ def promote_types(one: Any, other: Any, /) -> np.dtype:
     """The smallest dtype to which two dtypes convert safely, by NumPy's rule."""
 def ptp(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False) -> Tensor:
     """Range over axes, from the smallest element to the largest."""
-def put(x: Any, indices: Any, values: Any, /, mode: builtins.str='raise') -> None:
-    """Write values, again and again, at positions in the flat array; recorded as every write is. `mode` as in `take`."""
-def put_along_axis(x: Any, indices: Any, values: Any, /, axis: builtins.int | None=-1) -> None:
+def put(x: Any, /, ind: Any, v: Any, mode: builtins.str='raise') -> None:
+    """Write values `v`, again and again, at positions `ind` in the flat array; recorded. `mode` as in `take`."""
+def put_along_axis(x: Any, /, indices: Any, values: Any, axis: builtins.int | None=-1) -> None:
     """Write values, broadcast, at positions along an axis, one for each element of `indices`; recorded."""
-def putmask(x: Any, mask: Any, values: Any, /) -> None:
+def putmask(x: Any, /, mask: Any, values: Any) -> None:
     """Write values where a mask of x's size holds: the n-th value (counted again and again) at the n-th element."""
 def quantile(x: Any, q: Any, /, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, method: builtins.str='linear', keepdims: builtins.bool=False, *, weights: Any=None) -> Tensor:
     """The q-th quantiles (0 to 1) over axes, by one of NumPy's methods; the axes of q come first. NaN wins."""
@@ -733,11 +750,11 @@ def relu6(x: Operand, /) -> Tensor:
     """x, not below 0 and not above 6, where its derivative is 0."""
 def remainder(x: Operand, y: Operand, /) -> Tensor:
     """x - y floor(x / y), with the sign of y; of integers by 0 it is 0, with a warning."""
-def repeat(x: Any, repeats: Any, /, axis: builtins.int | None=None) -> Tensor:
+def repeat(x: Any, /, repeats: Any, axis: builtins.int | None=None) -> Tensor:
     """Each element along an axis (of the flat array by default) so many times, one number for all or one for each."""
-def reshape(x: Any, /, *shape: Any, order: builtins.str='C', copy: builtins.bool | None=None) -> Tensor:
+def reshape(x: Any, /, *sizes: Any, shape: Any=None, order: builtins.str='C', copy: builtins.bool | None=None) -> Tensor:
     """The same elements in another shape; one extent may be -1. A view where NumPy gives one, otherwise a copy."""
-def resize(x: Any, new_shape: builtins.int | Sequence[builtins.int], /) -> Tensor:
+def resize(x: Any, /, new_shape: builtins.int | Sequence[builtins.int]) -> Tensor:
     """The elements in another shape, from the beginning again where it has more, cut off where it has less."""
 def result_type(*operands: Any) -> np.dtype:
     """The dtype that operands promote to: arrays, dtypes, and Python numbers, which are weak."""
@@ -747,7 +764,7 @@ def rint(x: Operand, /) -> Tensor:
     """The nearest integer, the even one of two; of both parts of a complex number."""
 def roll(x: Any, /, shift: Axes, axis: Axes | None=None) -> Tensor:
     """Elements moved on by `shift` places along axes, those beyond the end to the front; flat where `axis` is None."""
-def rollaxis(x: Any, axis: builtins.int, start: builtins.int=0) -> Tensor:
+def rollaxis(x: Any, /, axis: builtins.int, start: builtins.int=0) -> Tensor:
     """An axis moved back until it lies before the place `start`; a view. `moveaxis` is easier to read."""
 def rot90(x: Any, /, k: builtins.int=1, axes: Sequence[builtins.int]=...) -> Tensor:
     """Turned by `k` quarters in the plane of two axes, from the first to the second; a view."""
@@ -765,7 +782,7 @@ def scatter_reduce(x: Any, index: Any, src: Any, /, axis: builtins.int=-1, *, re
     """A copy of x whose elements at positions along an axis are reduced with those of `src`, as PyTorch's."""
 def searchsorted(x1: Any, x2: Any, /, side: builtins.str='left', sorter: Any=None) -> Tensor:
     """Where values x2 belong in a sorted 1-D x1 (int64): before equal elements, or behind them ("right")."""
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], /, default: Any=0) -> Tensor:
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any=0) -> Tensor:
     """Elements of the choice whose condition is the first that holds, otherwise the default, all broadcast."""
 def selu(x: Operand, /) -> Tensor:
     """An elu scaled to keep mean 0 and variance 1. Source: G. Klambauer et al., arXiv:1706.02515."""
@@ -803,7 +820,7 @@ def sort(x: Any, /, axis: builtins.int | None=-1, kind: builtins.str | None=None
     """The elements in order along an axis, without one of the flattened array; NaN last (descending, first)."""
 def spacing(x: Operand, /) -> Tensor:
     """The distance from x to the next number away from zero, with the sign of x; of float16 to the next larger one."""
-def split(x: Any, indices_or_sections: Sections, /, axis: builtins.int=0) -> builtins.list[Tensor]:
+def split(x: Any, /, indices_or_sections: Sections, axis: builtins.int=0) -> builtins.list[Tensor]:
     """Parts of an axis as views: so many of equal size, or cut before these indices. (PyTorch's counts are sizes.)"""
 def sqrt(x: Operand, /) -> Tensor:
     """Square root; NaN below zero."""
@@ -811,7 +828,7 @@ def square(x: Operand, /) -> Tensor:
     """x times itself."""
 def squeeze(x: Any, /, axis: Axes | None=None) -> Tensor:
     """Axes of size 1 removed (all of them, or those named), as a view."""
-def stack(arrays: Sequence[Any], /, axis: builtins.int=0, out: Any=None, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
+def stack(arrays: Sequence[Any], axis: builtins.int=0, out: Any=None, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
     """Arrays of one shape side by side along a new axis."""
 def std(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, ddof: builtins.float=0, keepdims: builtins.bool=False, *, where: Any=True, mean: Any=None, correction: builtins.float | None=None) -> Tensor:
     """Standard deviation over axes, the square root of `var`; of equal elements it is 0, with gradient 0."""
@@ -821,13 +838,13 @@ def subtract(x: Operand, y: Operand, /) -> Tensor:
     """Difference, element by element."""
 def sum(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
     """Sum over axes (all of them by default), in a fixed order: the same bits for any number of threads."""
-def swapaxes(x: Any, axis1: builtins.int, axis2: builtins.int, /) -> Tensor:
+def swapaxes(x: Any, /, axis1: builtins.int, axis2: builtins.int) -> Tensor:
     """Two axes exchanged, as a view."""
 def swish(x: Operand, /) -> Tensor:
     """x / (1 + exp(-x)). Source: S. Elfwing, E. Uchibe, K. Doya, arXiv:1702.03118."""
-def take(x: Any, indices: Any, /, axis: builtins.int | None=None, out: Any=None, mode: builtins.str='raise') -> Tensor:
+def take(x: Any, /, indices: Any, axis: builtins.int | None=None, out: Any=None, mode: builtins.str='raise') -> Tensor:
     """Elements, or slices along an axis, at integer positions."""
-def take_along_axis(x: Any, indices: Any, /, axis: builtins.int | None=-1) -> Tensor:
+def take_along_axis(x: Any, /, indices: Any, axis: builtins.int | None=-1) -> Tensor:
     """Elements at positions along an axis, one for each element of `indices`; other axes broadcast."""
 def tan(x: Operand, /) -> Tensor:
     """Tangent of x in radians, right to the last places for every finite x."""
@@ -837,11 +854,11 @@ def tanhshrink(x: Operand, /) -> Tensor:
     """x - tanh(x), whose relative accuracy is kept next to 0."""
 def tensor(data: Any, *, dtype: Any=None, device: Any=None, requires_grad: builtins.bool=False, keep_grad: builtins.bool=False) -> Tensor:
     """A new tensor of numbers, nested lists, arrays or tensors, which are copied."""
-def tensordot(a: Any, b: Any, /, axes: Any=2) -> Tensor:
+def tensordot(a: Any, b: Any, axes: Any=2) -> Tensor:
     """The sum of products over pairs of axes: `axes` are the last ones of a and first ones of b, or two lists."""
 def threshold(x: Any, /, threshold: Any, value: Any) -> Tensor:
     """x where it is above `threshold`, otherwise `value`."""
-def tile(x: Any, reps: Any, /) -> Tensor:
+def tile(x: Any, /, reps: Any) -> Tensor:
     """The array laid side by side `reps` times on each axis; one number counts for the last axis."""
 def to_tensor(data: Any, *, dtype: Any=None, device: Any=None, requires_grad: builtins.bool=False, keep_grad: builtins.bool=False) -> Tensor:
     """A new tensor of numbers, nested lists, arrays or tensors, which are copied."""
@@ -875,6 +892,8 @@ def trunc(x: Operand, /) -> Tensor:
     """x without its fraction: the nearest integer towards zero."""
 def unbind(x: Any, /, axis: builtins.int=0) -> builtins.tuple[Tensor, ...]:
     """The slices along an axis, which vanishes; views, but of one axis its elements as values."""
+def unfold(x: Any, kernel_size: Size, dilation: Size=1, padding: Padding=0, stride: Size=1) -> Tensor:
+    """What each window reads as a column: (N, C, *sizes) to (N, C * taps, windows), as PyTorch's."""
 def union1d(x1: Any, x2: Any, /) -> Tensor:
     """The distinct elements of two arrays together, in order."""
 def unique(x: Any, /, return_index: builtins.bool=False, return_inverse: builtins.bool=False, return_counts: builtins.bool=False, axis: builtins.int | None=None, *, equal_nan: builtins.bool=True, sorted: builtins.bool=True) -> Any:
@@ -903,7 +922,7 @@ def vecdot(a: Any, b: Any, /, out: Any=None, *, axis: builtins.int=-1, dtype: An
     """The sum of conj(a) times b over one axis of both; the others broadcast."""
 def vecmat(a: Any, b: Any, /, out: Any=None, *, dtype: Any=None) -> Tensor:
     """Conjugated vectors (..., n) times matrices (..., n, k); what stands before broadcasts."""
-def vsplit(x: Any, indices_or_sections: Sections, /) -> builtins.list[Tensor]:
+def vsplit(x: Any, /, indices_or_sections: Sections) -> builtins.list[Tensor]:
     """`split` along axis 0 of two axes or more."""
 def vstack(arrays: Sequence[Any], /, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
     """Arrays joined along axis 0, those of one axis as rows."""

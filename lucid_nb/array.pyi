@@ -214,7 +214,7 @@ class Tensor:
         """Have two arrays one shape and equal elements (NaN equal to NaN if `equal_nan`)?"""
     def array_equiv(self, a2: Any) -> bool:
         """Do two arrays broadcast, and have equal elements then?"""
-    def array_split(self, indices_or_sections: Sections, /, axis: int=0) -> list[Tensor]:
+    def array_split(self, indices_or_sections: Sections, axis: int=0) -> list[Tensor]:
         """Parts of an axis as views: so many of nearly equal size, the longer ones first, or cut before these indices."""
     def asin(self) -> Tensor:
         """Angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]. Its derivative at the ends is infinite."""
@@ -248,7 +248,7 @@ class Tensor:
         """Bits moved down by y places, the sign kept; where y is negative or too large, 0 or -1 is left."""
     def bitwise_xor(self, y: Operand, /) -> Tensor:
         """Bits that are set in exactly one."""
-    def broadcast_to(self, shape: int | Shape) -> Tensor:
+    def broadcast_to(self, shape: int | Shape, subok: bool=False) -> Tensor:
         """A read-only view of a larger shape, by NumPy's rule."""
     def cbrt(self) -> Tensor:
         """Cube root, negative for negative x."""
@@ -256,7 +256,7 @@ class Tensor:
         """The smallest integer that is not below x."""
     def celu(self, alpha: Any=1.0) -> Tensor:
         """x where positive, otherwise alpha * (exp(x / alpha) - 1): an elu whose derivative is continuous for any alpha."""
-    def choose(self, choices: Any, /, out: Any=None, mode: str='raise') -> Tensor:
+    def choose(self, choices: Any, out: Any=None, mode: str='raise') -> Tensor:
         """Elements of the choice whose number x gives, all broadcast. `mode` as in `take`, but negative ones are too low."""
     def chunk(self, chunks: int, /, axis: int=0) -> tuple[Tensor, ...]:
         """At most `chunks` parts of an axis as views, all of one size but a shorter last one (PyTorch's rule)."""
@@ -282,7 +282,7 @@ class Tensor:
         """Hyperbolic cosine."""
     def count_nonzero(self, axis: Axis=None, *, keepdims: bool=False) -> Tensor:
         """How many elements over axes (all of them by default) are not 0, int64."""
-    def cross(self, b: Any, /, axisa: int=-1, axisb: int=-1, axisc: int=-1, axis: int | None=None) -> Tensor:
+    def cross(self, b: Any, axisa: int=-1, axisb: int=-1, axisc: int=-1, axis: int | None=None) -> Tensor:
         """The vector across two vectors of three components, each on an axis of its own; the other axes broadcast."""
     def cummax(self, axis: int) -> tuple[Tensor, Tensor]:
         """Running maximum along an axis and its places (int64), the latest of equals; NaN stays once it has come."""
@@ -300,7 +300,7 @@ class Tensor:
         """An angle in degrees, in radians."""
     def degrees(self) -> Tensor:
         """An angle in radians, in degrees."""
-    def delete(self, obj: Any, /, axis: int | None=None) -> Tensor:
+    def delete(self, obj: Any, axis: int | None=None) -> Tensor:
         """A new tensor without the elements at these places of an axis (of the flat array by default)."""
     def diag(self, k: int=0) -> Tensor:
         """Of a matrix its diagonal, as a view; of a vector a matrix with it on the diagonal."""
@@ -320,9 +320,9 @@ class Tensor:
         """Quotient, element by element, in a float dtype."""
     def divmod(self, y: Operand, /) -> tuple[Tensor, Tensor]:
         """floor_divide and remainder at once."""
-    def dot(self, b: Any, /, out: Any=None) -> Tensor:
+    def dot(self, b: Any, out: Any=None) -> Tensor:
         """The sum of products over the last axis of a and the last but one of b, or its only one; of a number the product."""
-    def dsplit(self, indices_or_sections: Sections, /) -> list[Tensor]:
+    def dsplit(self, indices_or_sections: Sections) -> list[Tensor]:
         """`split` along axis 2."""
     def elu(self, alpha: Any=1.0) -> Tensor:
         """x where positive, otherwise alpha * (exp(x) - 1); its derivative at 0 is alpha."""
@@ -348,7 +348,7 @@ class Tensor:
         """Absolute value, in a float dtype."""
     def fill(self, value: Any) -> None:
         """Write one value everywhere, in place."""
-    def fill_diagonal(self, value: Any, /, wrap: bool=False) -> None:
+    def fill_diagonal(self, val: Any, wrap: bool=False) -> None:
         """Write the main diagonal of an array of two axes, or of more that are equal, in place."""
     def fix(self) -> Tensor:
         """x without its fraction: the nearest integer towards zero."""
@@ -398,7 +398,7 @@ class Tensor:
         """x, not below min_val and not above max_val, where its derivative is 0."""
     def heaviside(self, y: Operand, /) -> Tensor:
         """0 below 0, 1 above it, and `at_zero` at 0."""
-    def hsplit(self, indices_or_sections: Sections, /) -> list[Tensor]:
+    def hsplit(self, indices_or_sections: Sections) -> list[Tensor]:
         """`split` along axis 1, or along the only axis."""
     def hypot(self, y: Operand, /) -> Tensor:
         """sqrt(x**2 + y**2) without overflow. Its gradient at the origin is 0."""
@@ -409,7 +409,7 @@ class Tensor:
         """The imaginary parts, as a view; of real numbers, zeros."""
     def inner(self, b: Any, /) -> Tensor:
         """The sum of products over the last axis of both; of a number the product."""
-    def insert(self, obj: Any, values: Any, /, axis: int | None=None) -> Tensor:
+    def insert(self, obj: Any, values: Any, axis: int | None=None) -> Tensor:
         """A new tensor with values, in its dtype, before these places of an axis (of the flat array by default)."""
     def invert(self) -> Tensor:
         """Every bit the other way; of bool, not x."""
@@ -429,7 +429,7 @@ class Tensor:
         """Is it the positive infinity?"""
     def isreal(self) -> Tensor:
         """Is the imaginary part 0? Of real numbers it is."""
-    def kron(self, b: Any, /) -> Tensor:
+    def kron(self, b: Any) -> Tensor:
         """Kronecker's product: each element of a replaced by its multiple of b. Missing first axes have size 1."""
     def lcm(self, y: Operand, /) -> Tensor:
         """Least common multiple of |x| and |y|, wrapping; 0 where either is 0."""
@@ -474,9 +474,9 @@ class Tensor:
     def logsigmoid(self) -> Tensor:
         """Logarithm of 1 / (1 + exp(-x)), without overflow."""
     def logsumexp(self, axis: Axis=None, *, keepdims: bool=False) -> Tensor:
-        """Logarithm of the sum of exponentials, without overflow; of nothing but -inf it is -inf, with gradient 0."""
+        """Logarithm of the sum of exponentials, without overflow; of nothing or only -inf it is -inf, with gradient 0."""
     def masked_fill(self, mask: Any, value: Any, /) -> Tensor:
-        """x with one value where a mask, broadcast to it, holds; in x's dtype."""
+        """x with one value where a mask holds, both broadcast; in x's dtype."""
     def masked_select(self, mask: Any, /) -> Tensor:
         """Elements where a mask holds, both broadcast, as a new axis."""
     def matmul(self, b: Any, /, out: Any=None, *, dtype: Any=None, casting: str='same_kind') -> Tensor:
@@ -501,13 +501,13 @@ class Tensor:
         """x - y floor(x / y), with the sign of y; of integers by 0 it is 0, with a warning."""
     def modf(self) -> tuple[Tensor, Tensor]:
         """Fraction and whole part of x, both with its sign; the whole part has no gradient."""
-    def moveaxis(self, source: Axes, destination: Axes, /) -> Tensor:
+    def moveaxis(self, source: Axes, destination: Axes) -> Tensor:
         """Axes moved to new places, the others in the order they had; a view."""
     def mul(self, y: Operand, /) -> Tensor:
         """Product, element by element."""
     def multiply(self, y: Operand, /) -> Tensor:
         """Product, element by element."""
-    def nan_to_num(self, copy: bool=True, nan: Any=0.0, posinf: Any=None, neginf: Any=None) -> Tensor:
+    def nan_to_num(self, copy: bool=True, nan: Any=..., posinf: Any=None, neginf: Any=None) -> Tensor:
         """x with `nan` in place of NaN, and `posinf` and `neginf` (None: the largest and the lowest number) of infinities."""
     def nanargmax(self, axis: int | None=None, out: Tensor | None=None, *, keepdims: bool=False) -> Tensor:
         """Index of the largest of what is not NaN, the first of equals; a slice of nothing but NaN is refused."""
@@ -535,9 +535,9 @@ class Tensor:
         """Where elements are not zero: int64 positions in C order, a tensor an axis. Off the CPU found on the host."""
     def not_equal(self, y: Operand, /) -> Tensor:
         """x != y, element by element, as bool."""
-    def outer(self, b: Any, /, out: Any=None) -> Tensor:
+    def outer(self, b: Any, out: Any=None) -> Tensor:
         """Every element of a times every element of b, both flat."""
-    def pad(self, pad_width: Any, /, mode: str | Callable='constant', **options: Any) -> Tensor:
+    def pad(self, pad_width: Any, mode: str | Callable='constant', **options: Any) -> Tensor:
         """The array with cells before and after each axis."""
     def partition(self, kth: Kth, axis: int=-1, kind: str='introselect', order: Any=None) -> None:
         """`partition` in place, as NumPy's method."""
@@ -557,8 +557,8 @@ class Tensor:
         """Product over axes (all of them by default); of integers in 64 bits, of nothing 1."""
     def ptp(self, axis: Axis=None, out: Tensor | None=None, keepdims: bool=False) -> Tensor:
         """Range over axes, from the smallest element to the largest."""
-    def put(self, indices: Any, values: Any, /, mode: str='raise') -> None:
-        """Write values, again and again, at positions in the flat array; recorded as every write is. `mode` as in `take`."""
+    def put(self, ind: Any, v: Any, mode: str='raise') -> None:
+        """Write values `v`, again and again, at positions `ind` in the flat array; recorded. `mode` as in `take`."""
     def quantile(self, q: Any, /, axis: Axis=None, out: Tensor | None=None, overwrite_input: bool=False, method: str='linear', keepdims: bool=False, *, weights: Any=None) -> Tensor:
         """The q-th quantiles (0 to 1) over axes, by one of NumPy's methods; the axes of q come first. NaN wins."""
     def rad2deg(self) -> Tensor:
@@ -578,9 +578,9 @@ class Tensor:
         """x, not below 0 and not above 6, where its derivative is 0."""
     def remainder(self, y: Operand, /) -> Tensor:
         """x - y floor(x / y), with the sign of y; of integers by 0 it is 0, with a warning."""
-    def repeat(self, repeats: Any, /, axis: int | None=None) -> Tensor:
+    def repeat(self, repeats: Any, axis: int | None=None) -> Tensor:
         """Each element along an axis (of the flat array by default) so many times, one number for all or one for each."""
-    def reshape(self, *shape: Any, order: str='C', copy: bool | None=None) -> Tensor:
+    def reshape(self, *sizes: Any, shape: Any=None, order: str='C', copy: bool | None=None) -> Tensor:
         """The same elements in another shape; one extent may be -1. A view where NumPy gives one, otherwise a copy."""
     def right_shift(self, y: Operand, /) -> Tensor:
         """Bits moved down by y places, the sign kept; where y is negative or too large, 0 or -1 is left."""
@@ -626,7 +626,7 @@ class Tensor:
         """Put the elements along an axis in order, in place, as NumPy's method."""
     def spacing(self) -> Tensor:
         """The distance from x to the next number away from zero, with the sign of x; of float16 to the next larger one."""
-    def split(self, indices_or_sections: Sections, /, axis: int=0) -> list[Tensor]:
+    def split(self, indices_or_sections: Sections, axis: int=0) -> list[Tensor]:
         """Parts of an axis as views: so many of equal size, or cut before these indices. (PyTorch's counts are sizes.)"""
     def sqrt(self) -> Tensor:
         """Square root; NaN below zero."""
@@ -642,13 +642,13 @@ class Tensor:
         """Difference, element by element."""
     def sum(self, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: bool=False, initial: Any=None, where: Any=True) -> Tensor:
         """Sum over axes (all of them by default), in a fixed order: the same bits for any number of threads."""
-    def swapaxes(self, axis1: int, axis2: int, /) -> Tensor:
+    def swapaxes(self, axis1: int, axis2: int) -> Tensor:
         """Two axes exchanged, as a view."""
     def swish(self) -> Tensor:
         """x / (1 + exp(-x)). Source: S. Elfwing, E. Uchibe, K. Doya, arXiv:1702.03118."""
-    def take(self, indices: Any, /, axis: int | None=None, out: Any=None, mode: str='raise') -> Tensor:
+    def take(self, indices: Any, axis: int | None=None, out: Any=None, mode: str='raise') -> Tensor:
         """Elements, or slices along an axis, at integer positions."""
-    def take_along_axis(self, indices: Any, /, axis: int | None=-1) -> Tensor:
+    def take_along_axis(self, indices: Any, axis: int | None=-1) -> Tensor:
         """Elements at positions along an axis, one for each element of `indices`; other axes broadcast."""
     def tan(self) -> Tensor:
         """Tangent of x in radians, right to the last places for every finite x."""
@@ -656,7 +656,7 @@ class Tensor:
         """Hyperbolic tangent."""
     def tanhshrink(self) -> Tensor:
         """x - tanh(x), whose relative accuracy is kept next to 0."""
-    def tile(self, reps: Any, /) -> Tensor:
+    def tile(self, reps: Any) -> Tensor:
         """The array laid side by side `reps` times on each axis; one number counts for the last axis."""
     def to(self, target: Any) -> Tensor:
         """The tensor on another device, or in another dtype; itself where nothing changes."""
@@ -694,7 +694,7 @@ class Tensor:
         """The sum of conj(a) times b over one axis of both; the others broadcast."""
     def view(self, dtype: Any=None) -> Tensor:
         """The same memory as another dtype (None: as it is); of another size it divides or joins along the last axis."""
-    def vsplit(self, indices_or_sections: Sections, /) -> list[Tensor]:
+    def vsplit(self, indices_or_sections: Sections) -> list[Tensor]:
         """`split` along axis 0 of two axes or more."""
     def xlogy(self, y: Operand, /) -> Tensor:
         """x log(y), 0 where x is 0."""
