@@ -27,6 +27,7 @@ MOST_PATCHES = 128           # of a block, whose matrices stay near
 MOST_ROW = 64                # patches above which a row of them is cut
 LINE = 16                    # elements of a cache line, by which the 36 matrices lie out of step with pages
 BLOCK = 1                    # what a block costs besides, in vectors of patches
+READING = 0.15               # of a block's time is spent on inputs, again for each part of the filters
 PARALLEL = 1 << 21           # multiplications below which a second thread costs more than it brings
 UNLIMITED = 1 << 60          # elements
 # In multiplications: what it costs to transform a patch of a channel or of a filter, and a kernel of 3x3; what share of
@@ -64,7 +65,7 @@ class Plan:
         given = _filters(problem, lanes) | _kernels() | _planes(problem) | {"LANES": lanes}
         self.packed = groups * given["PANELS"] * given["PANEL_STEP"]
         self.turned = words.MATRICES * groups * given["WEIGHT_STEP"]
-        given |= _block(problem, room - self.turned - self.packed, lanes, count)
+        given |= _block(problem, room - self.turned - self.packed, given["PANELS"], lanes, count)
         self.problem, self.given, self.zeros = problem, given, np.zeros(problem.sizes[1], SINGLE)
         self.room = self.packed + self.turned + given["UNITS"] * given["WORK"]
         self.words = np.zeros(words.WORDS, np.int64)
@@ -150,34 +151,37 @@ def _workspace(problem: Problem, patches: int, lanes: int) -> dict[str, int]:
                 ROOM=at_room, WORK=at_room + 2 * INPUTS * room)
 
 
-def _block(problem: Problem, room: int, lanes: int, count: int) -> dict[str, int]:
+def _block(problem: Problem, room: int, panels: int, lanes: int, count: int) -> dict[str, int]:
     """The blocks that fill vectors and threads best, in a workspace of `room` elements; one row where none fits."""
-    rows, wide, pieces = problem.images * problem.patches[0], row_of_block(problem), row_pieces(problem)
-    work = words.MATRICES * problem.groups * problem.channels * problem.filters * rows * problem.patches[1]
-    found: list[tuple[int, int, dict[str, int]]] = []
+    rows, cols = problem.images * problem.patches[0], problem.patches[1]
+    work = words.MATRICES * problem.groups * problem.channels * problem.filters * rows * cols
+    most = max(1, min(count, work // PARALLEL))
+    wide = ceiling(cols, ceiling(cols, MOST_ROW))
+    found: list[tuple[float, int, dict[str, int]]] = []
     for high in range(1, min(rows, max(1, MOST_PATCHES // wide)) + 1):
         space = _workspace(problem, high * wide, lanes)
         if found and space["WORK"] > room:
             break
-        blocks = ceiling(rows, high)
-        items = blocks * pieces * problem.groups
-        units = max(1, min(count, work // PARALLEL, items, room // space["WORK"]))
-        vectors = space["BLOCK_PATCHES"] // lanes
-        last = ceiling((rows - (blocks - 1) * high) * wide, lanes) if units == 1 else vectors
-        cost = ceiling(items, units) * (vectors + BLOCK) - (vectors - last)
-        found.append((cost, -high, space | dict(BLOCK_ROWS=high, BLOCK_COLUMNS=wide, COLUMN_BLOCKS=pieces, ITEMS=items,
-                                                UNITS=units)))
+        shares = _shares(problem, high, wide, min(most, max(1, room // space["WORK"])), panels)
+        found.append((_cost(problem, shares, lanes), -high, space | shares))
     return min(found, key=lambda choice: choice[:2])[2]
 
 
-def row_pieces(problem: Problem) -> int:
-    """Into how many pieces a row of patches is cut."""
-    return ceiling(problem.patches[1], MOST_ROW)
+def _shares(problem: Problem, high: int, wide: int, most: int, panels: int) -> dict[str, int]:
+    """Items of blocks of high by wide patches for at most so many units; where blocks are few, filters are shared."""
+    rows, pieces = problem.images * problem.patches[0], ceiling(problem.patches[1], wide)
+    blocks = ceiling(rows, high) * pieces * problem.groups
+    parts = min(ceiling(most, blocks), panels)
+    return dict(BLOCK_ROWS=high, BLOCK_COLUMNS=wide, COLUMN_BLOCKS=pieces, PARTS=parts, ITEMS=blocks * parts,
+                UNITS=min(most, blocks * parts))
 
 
-def row_of_block(problem: Problem) -> int:
-    """Patches of a row of a block."""
-    return ceiling(problem.patches[1], row_pieces(problem))
+def _cost(problem: Problem, shares: dict[str, int], lanes: int) -> float:
+    """The time of the unit with the most items, in vectors of patches."""
+    high, wide, units, parts = (shares[name] for name in ("BLOCK_ROWS", "BLOCK_COLUMNS", "UNITS", "PARTS"))
+    vectors, last = ceiling(high * wide, lanes), problem.images * problem.patches[0] % high
+    missing = vectors - ceiling(last * wide, lanes) if units == 1 and last else 0
+    return ceiling(shares["ITEMS"], units) * (vectors * (READING + (1 - READING) / parts) + BLOCK) - missing
 
 
 # ------------------------------------------------------------------------------------------------------- entries

@@ -71,26 +71,26 @@ def multiply_panel(plan, is_high, filters, inputs, products, vectors, k, depth):
 
 
 @block
-def multiply_block(plan, weights, inputs, products, vectors):
-    """The 36 products of weights (filters, channels) and inputs (channels, patches)."""
+def multiply_block(plan, weights, inputs, products, vectors, first, stop):
+    """The 36 products of weights (filters, channels), their panels [first, stop), and inputs (channels, patches)."""
     channels = plan[at.CHANNELS]
     for number in range(at.MATRICES):
         left, right = shift(weights, number * plan[at.WEIGHT_STEP]), shift(inputs, number * plan[at.INPUT_STEP])
         result = shift(products, number * plan[at.PRODUCT_STEP])
         for k in range(0, channels, at.DEPTH):
             depth = min(at.DEPTH, channels - k)
-            for panel in range(plan[at.PANELS]):
+            for panel in range(first, stop):
                 row = first_row(panel, plan)
                 multiply_panel(plan, panel < plan[at.HIGH_PANELS], shift(left, row * channels), right,
                                shift(result, row * plan[at.BLOCK_PATCHES]), vectors, k, depth)
 
 
 @block
-def write_block(plan, products, group, row, rows, col, cols, out, room):
-    """The results of a block of patches."""
+def write_block(plan, products, group, row, rows, col, cols, out, room, first, stop):
+    """The results of filters [first, stop) of a group in a block of patches."""
     lanes, step, size = plan[at.LANES], plan[at.ROOM_STEP], item_size(out)
     height, width = plan[at.RESULT_HEIGHT], plan[at.RESULT_WIDTH]
-    for number in range(plan[at.FILTERS]):
+    for number in range(first, stop):
         source = shift(products, number * plan[at.BLOCK_PATCHES])
         for vector in range((rows * cols + lanes - 1) // lanes):
             call_address(plan[at.GATHER], address_of(shift(source, vector * lanes)), plan[at.PRODUCT_STEP],
@@ -106,21 +106,23 @@ def write_block(plan, products, group, row, rows, col, cols, out, room):
 def correlate(start, stop, x, matrices, zeros, out, workspace, plan):
     """Units [start, stop) of a convolution; each is a run of items and has a workspace of its own.
 
-    Item: a block of patches of a group. matrices: the weights, transformed.
+    Item: a block of patches with one of the parts of the panels of a group. matrices: the weights, transformed.
     """
     mark_kernel()
-    groups, lanes = plan[at.GROUPS], plan[at.LANES]
+    groups, lanes, parts = plan[at.GROUPS], plan[at.LANES], plan[at.PARTS]
     for unit in range(start, stop):
         inputs = shift(workspace, unit * plan[at.WORK])
         products, room = shift(inputs, plan[at.PRODUCTS]), shift(inputs, plan[at.ROOM])
         first, last = unit * plan[at.ITEMS] // plan[at.UNITS], (unit + 1) * plan[at.ITEMS] // plan[at.UNITS]
         for item in range(first, last):
-            group, number = item % groups, item // groups
+            part, group, number = item % parts, item // parts % groups, item // parts // groups
+            top, bottom = part * plan[at.PANELS] // parts, (part + 1) * plan[at.PANELS] // parts
             row, col = number // plan[at.COLUMN_BLOCKS], number % plan[at.COLUMN_BLOCKS]
             row, col = row * plan[at.BLOCK_ROWS], col * plan[at.BLOCK_COLUMNS]
             rows = min(plan[at.BLOCK_ROWS], plan[at.ALL_ROWS] - row)
             cols = min(plan[at.BLOCK_COLUMNS], plan[at.PATCH_COLUMNS] - col)
             read_block(plan, x, zeros, group, row, rows, col, cols, inputs, room)
             weights = shift(matrices, group * at.MATRICES * plan[at.WEIGHT_STEP])
-            multiply_block(plan, weights, inputs, products, (rows * cols + lanes - 1) // lanes)
-            write_block(plan, products, group, row, rows, col, cols, out, room)
+            multiply_block(plan, weights, inputs, products, (rows * cols + lanes - 1) // lanes, top, bottom)
+            write_block(plan, products, group, row, rows, col, cols, out, room, first_row(top, plan),
+                        first_row(bottom, plan))
