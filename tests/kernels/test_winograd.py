@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lucid_nb as lnb
 from lucid_nb import config
 from lucid_nb.errors import ConfigError
-from lucid_nb.kernels import compiler, threads, winograd
+from lucid_nb.kernels import compiler, memory, threads, winograd
 from lucid_nb.kernels.conv import conv, conv_input_grad
 from lucid_nb.shapes import Window
 from tests.naive_conv import guarded, naive, values  # noqa: F401  guarded: a fixture
@@ -134,6 +135,34 @@ def test_direct_road_where_not_even_one_block_fits(monkeypatch):
         monkeypatch.setitem(vars(config), "conv_view_limit_mb", limit)
         assert winograd.forward_plan(x.shape, w.shape, window_of(), SINGLE) is None
         np.testing.assert_array_equal(conv(x, w, window_of()), direct)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_temporaries_stay_within_the_limit(limit, monkeypatch):
+    empty, sizes = memory.empty, []
+
+    def counted(shape, dtype):
+        result = empty(shape, dtype)
+        sizes.append(result.nbytes)
+        return result
+    monkeypatch.setattr(memory, "empty", counted)
+    monkeypatch.setitem(vars(config), "conv_view_limit_mb", limit)
+    x, w, _ = operands((4, 40, 70, 90), 48, window_of())
+    result = conv(x, w, window_of())
+    assert winograd.forward_plan(x.shape, w.shape, window_of(), SINGLE)
+    assert sum(sizes) - result.nbytes <= limit << 20
+
+
+def test_public_convolution_and_its_gradient():
+    x, w, g = operands((2, 16, 20, 21), 24, window_of())
+    tensor, weights = lnb.tensor(x, requires_grad=True), lnb.tensor(w, requires_grad=True)
+    result = lnb.nn.functional.conv2d(tensor, weights, padding=1)
+    result.backward(lnb.tensor(g))
+    exact, *slopes = naive(x, w, g, window_of())
+    for found, wanted in zip((result.detach(), tensor.grad, weights.grad), (exact, *slopes)):
+        assert np.abs(found.numpy() - wanted).max() <= 1e-5 * np.abs(wanted).max()
+    np.testing.assert_array_equal(result.numpy(), conv(x, w, window_of()))
+    np.testing.assert_array_equal(tensor.grad.numpy(), conv_input_grad(g, w, window_of(), x.shape))
 
 
 def test_off_by_default(monkeypatch):
