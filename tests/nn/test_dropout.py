@@ -60,7 +60,7 @@ def test_the_gradient_flows_through_what_was_kept(function, p):
     assert np.array_equal(leaf.grad.numpy() != 0, kept(X.shape, p))
 
 
-@pytest.mark.parametrize(("function", "shape"), CHANNELS, ids=str)
+@pytest.mark.parametrize(("function", "shape"), CHANNELS, ids=lambda value: getattr(value, "__name__", str(value)))
 def test_whole_channels_are_dropped(function, shape):
     x = np.random.default_rng(1).normal(size=shape) + 5
     lead = 1 if shape[0] == 1000 else 2

@@ -79,8 +79,14 @@ def called(functions, x, w, options):
     return functions[len(x.shape) - 3](x, w, **options)
 
 
+def label(value):
+    """The same name of a case in every process."""
+    value = value[0] if isinstance(value, list) and callable(value[0]) else value
+    return getattr(value, "__name__", str(value))
+
+
 @pytest.mark.parametrize("functions, oracle, case", [*[(FORWARD, expected, case) for case in CASES],
-                                                     *[(TRANSPOSED, expected_back, case) for case in BACK]], ids=str)
+                                                     *[(TRANSPOSED, expected_back, case) for case in BACK]], ids=label)
 def test_values_and_gradients_follow_the_matrix(functions, oracle, case, device):
     x, w = draw(case)
     wanted = oracle(x, w, **case[2])
