@@ -24,10 +24,10 @@ COST = 1 / 8                                       # of a product and sum, in el
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None, causal: bool, scale: float,
               drop: Drop = None) -> tuple[np.ndarray, np.ndarray]:
-    """softmax(q k^T * scale + mask) v, and for each query the logarithm of the sum of exponentials of its scores.
+    """softmax(q k^T * scale + mask) v; for each query the maximum of its scores and 1 / the sum of their exponentials.
 
     mask: four axes that broadcast to (batch, heads, queries, keys). Causal: query i looks at keys up to i. A query that
-    looks at nothing gives zeros, and an infinite logarithm. `drop`: weights whose random word is not below the first
+    looks at nothing gives zeros, and 0 twice. `drop`: weights whose random word is not below the first
     number are dropped, the others divided by the share that is kept; two words of a key and a stream follow.
     """
     if narrow(q.dtype):
@@ -36,9 +36,9 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | No
         return out.astype(q.dtype), sums
     batch, heads, length, depth = q.shape
     dtype, shape = q.dtype, (batch, heads, length, v.shape[3])
-    out, sums = _like(q, shape), memory.empty(shape[:3], dtype)
+    out, sums = _like(q, shape), memory.empty((*shape[:3], 2), dtype)
     if 0 in (out.size, k.shape[2]):
-        out[...], sums[...] = 0, np.inf
+        out[...], sums[...] = 0, 0
         return out, sums
     q, k, v = map(_in_rows, (q, k, v))
     bias = _mask_rows(mask, k.shape[2])

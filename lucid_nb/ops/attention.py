@@ -109,7 +109,7 @@ def _forward(table: backend.Table, q: Any, k: Any, v: Any, bias: Any = None, *, 
 
 def _pullback(ops: Any, info: Info, g: dict[int, Any], q: Any, k: Any, v: Any, *rest: Any, causal: bool,
               scale: float, drop: Drop) -> list[Any]:
-    """The saved logarithms of sums are results, too, but nobody has them: only the first result has a gradient."""
+    """The saved maxima and sums are results, too, but nobody has them: only the first result has a gradient."""
     *bias, out, sums = rest
     mask = bias[0] if bias else None
     if ops.records:

@@ -1,8 +1,9 @@
 """Attention by blocks: QUERIES queries meet KEYS keys at a time, and only their scores exist.
 
 Forward: a running maximum and sum for each query; what was added up before is scaled when the maximum grows. Backward:
-the weights are made anew from the scores and the logarithm of their sum, by blocks of keys, whose gradients add up
-while the queries pass by. Source: T. Dao et al., FlashAttention, arXiv:2205.14135.
+the weights are made anew from the scores, their maximum and their sum, by blocks of keys, whose gradients add up while
+the queries pass by. (Their maximum and the logarithm of their sum in one number, as there, would be rounded to the last
+place of large scores, and all weights be off by that.) Source: T. Dao et al., FlashAttention, arXiv:2205.14135.
 
 `sizes` of both: heads, groups (heads of keys), queries, keys, features of keys and of values, whether there is a mask,
 whether it is causal, the width of a panel, elements of a panel of packed keys and of packed values; then the steps from
@@ -16,7 +17,6 @@ whole blocks of words only; they are numbered through keys, then queries, heads 
 import numpy as np
 
 from ..intrinsics import address_of, call_address, mark_kernel
-from ..math.logarithm import log_float64
 from .random import BLOCK, fill
 from .softmax import inverse, reference
 from .typed import (
@@ -162,15 +162,15 @@ def weigh(scores, mask, mask_step, first_query, rows, first, count, sizes, scale
 
 @scalar
 def settle(out, out_step, sums, rows, features, tops, totals):
-    """out /= sum of weights, 0 where there are none; sums = the logarithm of the sum of exponentials, inf there."""
+    """out /= sum of weights, 0 where there are none; sums = what scores were compared to, and 1 / sum or 0."""
     for i in range(rows):
-        total = np.float64(totals[i])
-        scale_row(shift(out, i * out_step), features, convert(out, inverse(total)))
-        sums[i] = convert(sums, np.float64(tops[i]) + log_float64(total) if total != 0.0 else np.inf)
+        share = convert(out, inverse(np.float64(totals[i])))
+        scale_row(shift(out, i * out_step), features, share)
+        sums[2 * i], sums[2 * i + 1] = reference(tops[i], sums), share
 
 
 def attend(start, stop, q, keys, v, mask, out, sums, sizes, drop, product, scale):
-    """Unit: a block of queries of a head. `keys` are packed; sums (heads, queries) is contiguous."""
+    """Unit: a block of queries of a head. `keys` are packed; sums (heads, queries, 2) is contiguous."""
     mark_kernel()
     heads, groups, length, reach = sizes[0], sizes[1], sizes[2], sizes[3]
     depth, features, width, panel = sizes[4], sizes[5], sizes[8], sizes[9]
@@ -199,28 +199,28 @@ def attend(start, stop, q, keys, v, mask, out, sums, sizes, drop, product, scale
                 multiply_rows(scores, factors, rows, count)
             multiply(product, rows, features, count, scores, KEYS, 1, shift(values, first * row_step(sizes, 2)),
                      row_step(sizes, 2), width, target, row_step(sizes, 4), first > 0)
-        settle(target, row_step(sizes, 4), shift(sums, place * length + query), rows, features, tops, totals)
+        settle(target, row_step(sizes, 4), shift(sums, 2 * (place * length + query)), rows, features, tops, totals)
 
 
 # ----------------------------------------------------------------------------------------------- gradients
 @block
-def slopes(line, slope, count, scale, rest, delta):
-    """line = the weights exp(line * scale - rest), slope = weight * (slope - delta) * scale."""
+def slopes(line, slope, count, scale, top, share, delta):
+    """line = the weights exp(line * scale - top) * share, slope = weight * (slope - delta) * scale."""
     mark_kernel()
     out_of_line()
     for j in range(count):
-        weight = exponential(line[j] * scale - rest)
+        weight = exponential(line[j] * scale - top) * share
         line[j] = weight
         slope[j] = weight * (slope[j] - delta) * scale
 
 
 @block
-def masked_slopes(line, slope, mask, count, scale, rest, delta):
+def masked_slopes(line, slope, mask, count, scale, top, share, delta):
     """As `slopes` with scores line * scale + mask, but slope is left unscaled."""
     mark_kernel()
     out_of_line()
     for j in range(count):
-        weight = exponential(line[j] * scale + mask[j] - rest)
+        weight = exponential(line[j] * scale + mask[j] - top) * share
         line[j] = weight
         slope[j] = weight * (slope[j] - delta)
 
@@ -238,15 +238,15 @@ def weigh_again(scores, slope, mask, dmask, mask_step, query, rows, first, count
     is_masked, causal = sizes[6], sizes[7]
     for i in range(rows):
         line, above = shift(scores, i * KEYS), shift(slope, i * KEYS)
-        seen = seen_by(query + i, first, count, causal)
+        seen, top, share = seen_by(query + i, first, count, causal), sums[2 * (query + i)], sums[2 * (query + i) + 1]
         if is_masked:
             place = (query + i) * mask_step + first
-            masked_slopes(line, above, shift(mask, place), seen, scale, sums[query + i], deltas[query + i])
+            masked_slopes(line, above, shift(mask, place), seen, scale, top, share, deltas[query + i])
             if is_masked == 2:
                 add_row(above, shift(dmask, place), seen)
             scale_row(above, seen, scale)
         else:
-            slopes(line, above, seen, scale, sums[query + i], deltas[query + i])
+            slopes(line, above, seen, scale, top, share, deltas[query + i])
         clear(shift(line, seen), count - seen)
         clear(shift(above, seen), count - seen)
 
@@ -331,5 +331,5 @@ def attend_grad(start, stop, q, k, keys, values, mask, out, sums, g, dq, dk, dv,
                     shift(head_of(k, sizes, 1, batch, group), first * row_step(sizes, 1)),
                     shift(keys, panel * sizes[9]), shift(values, panel * sizes[10]), dk_here, dv_here,
                     head_of(mask, sizes, 3, batch, head), head_of(dmask, sizes, 9, batch, head),
-                    shift(sums, place * length), shift(deltas, place * length), sizes, drop, place, product, ratio,
+                    shift(sums, 2 * place * length), shift(deltas, place * length), sizes, drop, place, product, ratio,
                     scores, slope, factors, words)
