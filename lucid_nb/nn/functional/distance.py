@@ -7,6 +7,7 @@ from ...array import Tensor
 from ...errors import ConfigError, ShapeError
 from ...ops import loss_terms as terms
 from ...ops.extremes import maximum, minimum
+from ...ops.joining import broadcast_arrays
 from ...ops.vector_norm import vector_norm
 from .activation import one_axis
 from .loss import as_scores, beside, check_reduction, reduced
@@ -18,12 +19,14 @@ def cosine_similarity(x1: Any, x2: Any, dim: int | None = None, eps: float = 1e-
                       axis: int | None = None) -> Tensor:
     """The cosine of the angle between vectors along an axis, the second by default; lengths are not below eps.
 
+    Inputs are broadcast first: the axis is one of the common shape, and a vector of 1 has its length there.
+
     >>> lnb.nn.functional.cosine_similarity([[3.0, 4.0]], [[4.0, 3.0]])
     tensor([0.96])
     """
     along = 1 if dim is None and axis is None else one_axis("cosine_similarity", dim, axis)
     a = as_scores(x1)
-    b = beside(a, x2)
+    a, b = broadcast_arrays(a, beside(a, x2))
     units = [x / maximum(vector_norm(x, axis=along, keepdims=True), eps) for x in (a, b)]
     return (units[0] * units[1]).sum(along)
 
