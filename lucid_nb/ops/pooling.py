@@ -196,7 +196,7 @@ def max_of_chosen(x: Tensor, taps: Shape, firsts: list[np.ndarray]) -> tuple[Ten
             len(x), places.shape[1] * first.shape[1], places.shape[2] * count)
     flat = reshape(x, len(x), product(x.shape[1:]))
     table = backend.of(x.raw)
-    read = take_places(flat.detach(), Tensor(table.from_numpy(places.reshape(len(x), -1))), 1)
+    read = take_places(flat.detach(), Tensor(table.from_numpy(places.reshape(len(x), product(places.shape[1:])))), 1)
     best = table.to_numpy(table.arg_reduce("max", table.reshape(read.raw, places.shape), 2, False))
     where = np.take_along_axis(places, np.asarray(best)[..., None], 2)[..., 0]
     chosen = Tensor(table.from_numpy(where))

@@ -78,6 +78,16 @@ def test_layer_of_one_head_by_numpy():
     np.testing.assert_allclose(weights.detach().numpy(), scores, rtol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(0, QUERIES, SIZE), (BATCH, 0, SIZE)], ids=str)
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_nothing_to_attend_to_gives_nothing(shape, need_weights):
+    layer, x = nn.MultiheadAttention(SIZE, HEADS, batch_first=True), lnb.zeros(shape, dtype="float32")
+    out, weights = layer(x, x, x, need_weights=need_weights)
+    assert out.shape == shape and (not need_weights or weights.shape == (*shape[:2], shape[1]))
+    out.sum().backward()
+    assert not any(p.grad.numpy().any() for p in layer.parameters())
+
+
 def test_causal_hint_gives_what_the_mask_gives():
     layer, x = nn.MultiheadAttention(SIZE, HEADS), numbers(QUERIES, BATCH, SIZE)
     mask = ~np.tri(QUERIES, dtype=bool)

@@ -58,6 +58,15 @@ def test_fractional_pool_equals_torch_for_the_same_draws(ndim, output):
         assert np.array_equal(found.numpy(), wanted.numpy())
 
 
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_fractional_pool_of_no_planes_is_empty(ndim):
+    x = lnb.tensor(np.zeros((0, 3, *SIZES[ndim])), requires_grad=True)
+    found, places = getattr(nn, f"FractionalMaxPool{ndim}d")(2, 3, return_indices=True)(x)
+    assert found.shape == places.shape == (0, 3, *(3,) * ndim)
+    found.sum().backward()
+    assert x.grad.shape == x.shape
+
+
 def test_fractional_pool_draws_from_the_random_state():
     layer, x = nn.FractionalMaxPool2d(2, output_ratio=0.6), RNG.standard_normal((1, 4, 20, 20))
     found = []

@@ -178,7 +178,7 @@ def heads_attention(query: Any, key: Any, value: Any, num_heads: int, in_proj: A
     out, weights = (_weighted(q, k, v, mask, share) if need_weights else
                     (scaled_dot_product_attention(q, k, v, mask, share, fast), None))
     out = out.transpose(0, 2, 1, 3) if batch_first else out.transpose(2, 0, 1, 3)
-    out = linear(out.reshape(*out.shape[:2], -1), out_proj_weight, out_proj_bias)
+    out = linear(out.reshape(*out.shape[:2], math.prod(out.shape[2:])), out_proj_weight, out_proj_bias)
     return out, weights.mean(axis=1) if weights is not None and average_attn_weights else weights
 
 

@@ -236,7 +236,7 @@ def _fractional_max_pool(ndim: int, input: Any, kernel_size: Size, output_size: 
             raise ShapeError(f"{op}: _random_samples of shape {drawn.shape}. Use {(*batch, ndim)}.")
     planes = x.reshape((int(np.prod(batch)), *sizes))
     order = (1, 0) if ndim == 2 else (0, 1, 2)       # which number is which axis', as in PyTorch
-    firsts = [_fractional_starts(drawn.reshape(-1, ndim)[:, order[axis]], sizes[axis], taps[axis], results[axis])
+    firsts = [_fractional_starts(drawn[..., order[axis]].reshape(-1), sizes[axis], taps[axis], results[axis])
               for axis in range(ndim)]
     found = pooling.max_of_chosen(planes, taps, firsts)
     values, places = (part.reshape((*lead, *results)) for part in found)
