@@ -5,10 +5,9 @@ from typing import Any
 from .. import dtypes, shapes
 from ..apply import apply
 from ..array import Tensor
-from ..errors import ShapeError
 from ..op import RESULT, Info, Primitive
 from ..register import public
-from .movement import as_tensor, astype
+from .movement import as_tensor, astype, reshape
 
 
 def _pull_softmax_grad(ops: Any, info: Info, g: Any, y: Any, inner: Any, axis: int) -> tuple:
@@ -41,7 +40,8 @@ _log_softmax_grad = Primitive("log_softmax_grad", lambda table, y, g, axis: tabl
 def _along_axis(op: Primitive, x: Any, axis: int) -> Tensor:
     x = as_tensor(op.name, x)
     if x.ndim == 0:
-        raise ShapeError(f"{op.name}: a 0-d tensor has no axis to normalise over. Reshape it to (1,).")
+        shapes.normalize_axis(op.name, axis, 1)
+        return reshape(_along_axis(op, reshape(x, 1), axis), ())          # a number has an axis, as in reductions
     axis = shapes.normalize_axis(op.name, axis, x.ndim)
     return apply(op, (astype(x, dtypes.real_float(op.name, x.dtype), copy=False),), {"axis": axis})
 

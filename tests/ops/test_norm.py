@@ -79,8 +79,18 @@ def test_gradient_follows_the_cpu(name, device):
     check_against_cpu(lambda x: getattr(lnb, name)(x, axis=1), X[:2, :3, :3], device=device)
 
 
-def test_zero_dimensional_operand_is_refused():
-    with pytest.raises(errors.ShapeError, match="softmax: a 0-d tensor has no axis"):
-        lnb.softmax(1.0)
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("name", NAMES)
+def test_one_number_is_normalised_as_by_scipy(name, axis):
+    x = lnb.tensor(3.5, requires_grad=True)
+    found = getattr(lnb, name)(x, axis=axis)
+    assert found.shape == () and found.item() == exact(name, np.array(3.5), axis)
+    found.backward()
+    assert x.grad.shape == () and x.grad.item() == 0
+
+
+def test_axes_that_are_not_there_are_refused():
+    with pytest.raises(errors.AxisError, match="softmax: axis 1 is out of range"):
+        lnb.softmax(1.0, axis=1)
     with pytest.raises(errors.AxisError, match="log_softmax: axis 2 is out of range"):
         lnb.log_softmax(X[0], axis=2)
