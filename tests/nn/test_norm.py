@@ -123,7 +123,8 @@ def test_inputs_of_other_shapes_are_refused(make, text):
 
 
 @pytest.mark.parametrize("make", [lambda: nn.GroupNorm(3, 4), lambda: nn.BatchNorm1d(0),
-                                  lambda: nn.LayerNorm(3, eps=-1), lambda: nn.LocalResponseNorm(0), lambda: F.batch_norm(np.ones((2, 2)), None, None)])
+                                  lambda: nn.LayerNorm(3, eps=-1), lambda: nn.LocalResponseNorm(0),
+                                  lambda: F.batch_norm(np.ones((2, 2)), None, None)])
 def test_options_out_of_range_are_refused(make):
     with pytest.raises(lnb.ConfigError):
         make()

@@ -96,6 +96,7 @@ from .norm import (
     normalize,
     rms_norm,
 )
+from .padding import pad
 from .pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -133,7 +134,7 @@ __all__ = ["GELU_FORMS", "REDUCTIONS", "adaptive_avg_pool1d", "adaptive_avg_pool
            "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d",
            "max_unpool3d", "mish", "mse_loss", "multi_head_attention_forward", "multi_margin_loss",
            "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_axis", "one_hot",
-           "pairwise_distance", "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm", "rrelu",
+           "pad", "pairwise_distance", "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm", "rrelu",
            "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
            "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss",
            "triplet_margin_with_distance_loss", "unfold", "upsample"]
