@@ -7,7 +7,7 @@ from typing import Any
 from .. import backend
 from ..array import Tensor
 from ..creation import asarray
-from ..errors import ConfigError, GradError, ShapeError, StateError
+from ..errors import ConfigError, GradError, ShapeError, StateError, told
 from ..tape import grad_mode
 
 Group = dict[str, Any]
@@ -60,6 +60,9 @@ class Optimizer:
 
     def check(self, group: Group) -> None:
         """Refuse settings that are out of range."""
+
+    def check_saved(self, param: Tensor, state: Mapping[str, Any]) -> None:
+        """Refuse a saved state that cannot be this parameter's."""
 
     def refuse(self, group: Group, name: str, allowed: Callable[[Any], Any], words: str) -> None:
         """ConfigError unless the setting is allowed; one that cannot even be tested, such as a text, is not."""
@@ -115,6 +118,9 @@ class Optimizer:
             found = list(state_dict) if isinstance(state_dict, Mapping) else type(state_dict).__name__
             raise StateError(f"load_state_dict: the state is {found}. Pass what state_dict() gave.")
         saved = state_dict["param_groups"]
+        if not isinstance(saved, list | tuple) or not all(isinstance(group, Mapping) and isinstance(
+                group.get("params"), list | tuple) for group in saved):
+            raise StateError(f"load_state_dict: param_groups are {told(saved)}. Pass what state_dict() gave.")
         sizes, own = [len(group["params"]) for group in saved], [len(group["params"]) for group in self.param_groups]
         if sizes != own:
             raise ShapeError(f"load_state_dict: groups of {sizes} parameters for an optimizer with {own}. "
@@ -122,11 +128,24 @@ class Optimizer:
         settings = [{key: copy.deepcopy(value) for key, value in other.items() if key != "params"} for other in saved]
         for group, given in zip(self.param_groups, settings):
             self.check({**group, **given})
-        params = self._all()
-        self.state = {params[int(number)]: {key: take_over(value, params[int(number)]) for key, value in state.items()}
-                      for number, state in state_dict["state"].items()}
+        self.state = {param: {key: take_over(value, param) for key, value in state.items()}
+                      for param, state in self._owned(state_dict["state"])}
         for group, given in zip(self.param_groups, settings):
             group.update(given)
+
+    def _owned(self, states: Any) -> list[tuple[Tensor, Mapping[str, Any]]]:
+        """The saved state of each parameter that has one, after checking that it is one."""
+        params = self._all()
+        if not isinstance(states, Mapping) or not all(isinstance(state, Mapping) for state in states.values()):
+            raise StateError(f"load_state_dict: state is {told(states)}. Pass what state_dict() gave.")
+        strange = [key for key in states if not str(key).isdecimal() or int(key) >= len(params)]
+        if strange:
+            raise StateError(f"load_state_dict: state of parameters {told(strange)}, of {len(params)} that there are. "
+                             "Load into an optimizer of the same parameters.")
+        owned = [(params[int(key)], state) for key, state in states.items()]
+        for param, state in owned:
+            self.check_saved(param, state)
+        return owned
 
     def _all(self) -> list[Tensor]:
         """The parameters of all groups."""

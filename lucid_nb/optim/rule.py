@@ -1,6 +1,6 @@
 """Optimizers whose update is one formula: all parameters of a group in one pass where a device can, else one by one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from .. import backend
 from ..array import Tensor
 from ..creation import zeros_like
 from ..dtypes import FLOAT32, FLOAT64
+from ..errors import StateError
 from ..tape import user_place
 from .optimizer import Group, Optimizer
 from .step import Step
@@ -36,11 +37,13 @@ class RuleOptimizer(Optimizer):
             if state is None:
                 state = self.state[param] = {}
             step, names, numbers = self.rule(state, group)
-            raws = [param.refresh().raw, gradient.refresh().raw]
+            shape, raws = param.shape, [param.refresh().raw, gradient.refresh().raw]
             for name in names:
                 part = state.get(name)
                 if part is None:
                     part = state[name] = zeros_like(param)
+                elif type(part) is not Tensor or part.shape != shape:
+                    raise _misfit(f"{type(self).__name__}.step", name, part, shape)
                 raws.append(part.raw)
             if _is_plain(raws):
                 sets.setdefault((step, raws[0].dtype, numbers), []).append(raws)
@@ -51,11 +54,23 @@ class RuleOptimizer(Optimizer):
             step.in_place(backend.of(arrays[0][0]), arrays, numbers)
         _mark(written, f"{type(self).__name__}.step")
 
+    def check_saved(self, param: Tensor, state: Mapping[str, Any]) -> None:
+        """Refuse saved arrays that are not like their parameter: a step is one pass over all of them."""
+        for name, value in state.items():
+            if getattr(value, "ndim", 0) and value.shape != param.shape:
+                raise _misfit("load_state_dict", name, value, param.shape)
+
     def _one_by_one(self, param: Tensor, gradient: Tensor, state: dict[str, Any], step: Step, names: Sequence[str],
                     numbers: tuple[float, ...]) -> None:
         new, *renewed = step([param, gradient, *[state[name] for name in names]], numbers)
         state.update(zip(names, renewed))
         param.write(new, f"{type(self).__name__}.step")
+
+
+def _misfit(op: str, name: str, value: Any, shape: tuple[int, ...]) -> StateError:
+    """The error of a part of the state that is no array like its parameter."""
+    found = f"has shape {tuple(value.shape)}" if hasattr(value, "shape") else f"is a {type(value).__name__}"
+    return StateError(f"{op}: {name} {found} for a parameter of shape {shape}. Load the state of the same parameters.")
 
 
 def _is_plain(raws: list[Any]) -> bool:

@@ -145,3 +145,36 @@ def test_load_state_dict_refuses_what_is_no_state_and_changes_nothing():
     with pytest.raises(lnb.ConfigError, match="SGD: lr is 'a'"):
         optimizer.load_state_dict({**saved, "param_groups": [{**saved["param_groups"][0], "lr": "a", "momentum": 0.9}]})
     assert optimizer.param_groups[0]["lr"] == 0.5 and optimizer.param_groups[0]["momentum"] == 0.0
+
+
+@pytest.mark.parametrize("part", [lnb.zeros(3), np.zeros((2, 4)), lnb.zeros((3, 2))], ids=lambda part: str(part.shape))
+@pytest.mark.parametrize("make, name", [(lambda p: Adam([p]), "exp_avg"), (lambda p: SGD([p], 1.0), "momentum_buffer")])
+def test_load_state_dict_refuses_arrays_that_are_not_like_their_parameter(make, name, part):
+    optimizer = make(parameter())
+    saved = {**optimizer.state_dict(), "state": {0: {name: part}}}
+    with pytest.raises(lnb.errors.StateError, match=rf"load_state_dict: {name} has shape .* of shape \(2, 3\)"):
+        optimizer.load_state_dict(saved)
+    assert not optimizer.state
+
+
+def test_load_state_dict_refuses_states_of_parameters_that_there_are_not():
+    optimizer = Adam([parameter()])
+    saved = optimizer.state_dict()
+    for state in ({7: {}}, {"a": {}}, {-1: {}}, 1, {0: 1}):
+        with pytest.raises(lnb.errors.StateError, match="load_state_dict: state"):
+            optimizer.load_state_dict({**saved, "state": state})
+    for groups in (2, [1], [{"params": 1}]):
+        with pytest.raises(lnb.errors.StateError, match="load_state_dict: param_groups"):
+            optimizer.load_state_dict({**saved, "param_groups": groups})
+
+
+@pytest.mark.parametrize("part", [lnb.zeros(1), lnb.zeros(()), np.zeros((2, 3)), "x"], ids=str)
+def test_step_refuses_a_state_that_is_not_like_its_parameter(part):
+    p = parameter()
+    optimizer = Adam([p])
+    p.sum().backward()
+    optimizer.step()
+    optimizer.state[p]["exp_avg"] = part
+    p.sum().backward()
+    with pytest.raises(lnb.errors.StateError, match=r"Adam.step: exp_avg .* of shape \(2, 3\)"):
+        optimizer.step()
