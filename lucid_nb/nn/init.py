@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import random
 from ..array import Tensor
+from ..creation import asarray
 from ..errors import ConfigError, ShapeError
 from ..tape import grad_mode
 
@@ -22,7 +23,7 @@ GAINS = {"linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "sigmoid": 
 def fill(tensor: Tensor, values: Any) -> Tensor:
     """Write values into a tensor, also into one that requires grad."""
     with grad_mode(False):
-        tensor[...] = values
+        tensor[...] = values if isinstance(values, int | float) else asarray(values, device=tensor.device)
     return tensor
 
 

@@ -53,3 +53,18 @@ def test_module_moves_to_a_device_and_back(device):
     assert weight.tolist() == [[1, 1, 1], [1, 1, 1]] and weight.device == device and weight.is_leaf
     layer.load_state_dict({"weight": np.array(before), "bias": np.ones(2), "count": np.arange(3)})
     assert layer.to("cpu").weight.tolist() == before and layer.weight.requires_grad
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_layers_are_made_on_a_device_with_the_values_of_the_cpu(device):
+    makers = [lambda **given: nn.Linear(2, 3, **given), lambda **given: nn.ConvTranspose1d(2, 2, 3, **given),
+              lambda **given: nn.GRU(2, 3, **given), lambda **given: nn.Embedding(3, 2, padding_idx=1, **given),
+              lambda **given: nn.BatchNorm1d(2, **given), lambda **given: nn.MultiheadAttention(4, 2, **given)]
+    for make in makers:
+        lnb.random.seed(5)
+        wanted = make().state_dict()
+        lnb.random.seed(5)
+        found = make(device=device).state_dict()
+        assert {value.device for value in found.values()} == {device}
+        for key, value in wanted.items():
+            np.testing.assert_array_equal(found[key].to("cpu").numpy(), value.numpy())
