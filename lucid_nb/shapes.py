@@ -6,7 +6,7 @@ from math import prod
 from operator import index as to_index
 from typing import Any, NamedTuple
 
-from .errors import AxisError, DTypeError, IndexError, ShapeError, told
+from .errors import AxisError, ConfigError, DTypeError, IndexError, ShapeError, told
 
 Shape = tuple[int, ...]
 LARGE = 32768        # elements from which recycled memory and threads pay
@@ -72,6 +72,14 @@ def as_integer(op: str, what: str, value: Any) -> int:
         return to_index(value)
     except TypeError:
         raise ShapeError(f"{op}: {what} {told(value)} is not an integer. Use integers.") from None
+
+
+def as_number(op: str, what: str, value: Any) -> float:
+    """A float of any real number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{op}: {what} is {told(value)}, which is not a number. Use a number.") from None
 
 
 def as_shape(op: str, shape: Any) -> Shape:

@@ -5,18 +5,27 @@ Pure arithmetic, before any work: a geometry that does not fit is refused here, 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from .errors import ShapeError
-from .shapes import Shape, Window, as_integer
+from .errors import ShapeError, told
+from .shapes import MOST_ELEMENTS, Shape, Window, as_integer, check_sizes
 
 Size = int | Sequence[int]
 Padding = int | str | Sequence[Any]
 Pairs = list[tuple[int, int]]
 TRANSPOSED = "(size - 1) * stride - low - high + dilation * (kernel - 1) + output_padding + 1"
+
+
+def check_extent(op: str, results: Sequence[int], *numbers: Sequence[int]) -> None:
+    """Refuse results of more cells than memory can hold, and numbers that places are computed from in 64 bits."""
+    check_sizes(op, tuple(results))
+    for number in chain.from_iterable(numbers):
+        if number > MOST_ELEMENTS:
+            raise ShapeError(f"{op}: windows that reach {told(number)} cells, more than memory can hold. Use less.")
 
 
 # ------------------------------------------------------------------------------------------- convolution
@@ -72,6 +81,8 @@ def make_window(op: str, ndim: int, x: Shape, w: Shape, stride: Size, padding: P
     if min(w[2:]) < 1 or min(window.output_sizes(x[2:], w[2:])) < 1:
         raise ShapeError(f"{op}: kernel {w[2:]} with dilation {dilations} is larger than the input {x[2:]} padded by "
                          f"{pairs}. Pad more, or use a smaller kernel.")
+    check_extent(op, (x[0], w[0], *window.output_sizes(x[2:], w[2:])), steps, dilations,
+                 [size + low + high for size, (low, high) in zip(x[2:], pairs)])
     return window
 
 
@@ -102,6 +113,8 @@ def transposed_window(op: str, ndim: int, x: Shape, w: Shape, stride: Size, padd
     if min(w[2:]) < 1 or min(sizes) < 1:
         raise ShapeError(f"{op}: padding {pairs} leaves {sizes} cells of an input {x[2:]} and a kernel {w[2:]}. The "
                          f"output has {TRANSPOSED} cells. Pad less.")
+    check_extent(op, (x[0], w[1] * groups, *[size + more for size, more in zip(sizes, extra)]), steps, dilations,
+                 [low + high for low, high in reach])
     return (window_of(steps, reach, dilations, groups), sizes,
             tuple([max(more - high, 0) for (_, high), more in zip(pairs, extra)]))
 
@@ -215,6 +228,7 @@ def pool_axes(op: str, sizes: Shape, kernel: Size, stride: Size | None, padding:
     if min(results) < 1:
         raise ShapeError(f"{op}: windows {tuple(spans)} wide are larger than the input {sizes} padded by {pads}. "
                          "Use a smaller kernel_size.")
+    check_extent(op, results, steps, spreads, [pad + span for pad, span in zip(pads, spans)])
     axes = tuple(map(Sliding, sizes, taps, steps, pads, pads, spreads, results))
     if max(spreads) > 1 and min(axis.counts.min() for axis in axes) < 1:
         raise ShapeError(f"{op}: a window with dilation {spreads} reads nothing of the input {sizes} padded by {pads}. "
@@ -239,6 +253,7 @@ def adaptive_axes(op: str, sizes: Shape, output_size: Any) -> tuple[Axis, ...]:
                for size, wanted in zip(sizes, given)]
     if min(results) < 1 or 0 in sizes:
         raise ShapeError(f"{op}: an input {sizes} cannot give {tuple(results)} results. Both need cells.")
+    check_extent(op, results)
     return tuple([Sliding(size, size // count, size // count, 0, 0, 1, count) if size % count == 0
                   else Adaptive(size, count) for size, count in zip(sizes, results)])
 

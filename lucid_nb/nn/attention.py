@@ -9,6 +9,7 @@ from ..shapes import Shape, as_integer
 from . import functional as F
 from . import init
 from .functional.attention import with_batch
+from .functional.dropout import check_probability
 from .linear import Linear
 from .module import Module
 from .parameter import Parameter
@@ -66,7 +67,8 @@ class MultiheadAttention(Module):
         self.kdim, self.vdim = (self.embed_dim if size is None else as_integer("MultiheadAttention", name, size)
                                 for name, size in (("kdim", kdim), ("vdim", vdim)))
         self.head_dim = self.embed_dim // self.num_heads
-        self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
+        self.dropout = check_probability("MultiheadAttention", dropout)
+        self.batch_first, self.add_zero_attn = batch_first, add_zero_attn
         self._qkv_same_embed_dim = self.kdim == self.vdim == self.embed_dim
         size, is_packed = self.embed_dim, self._qkv_same_embed_dim
         shapes: dict[str, tuple[bool, Shape]] = {

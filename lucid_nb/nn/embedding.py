@@ -8,7 +8,7 @@ from ..errors import ShapeError
 from ..shapes import as_integer
 from . import functional as F
 from . import init
-from .functional.embedding import padding_row
+from .functional.embedding import check_bag, padding_row
 from .module import Module
 from .parameter import Parameter
 
@@ -111,7 +111,7 @@ class EmbeddingBag(_Table):
                  dtype: Any = "float32") -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,
                          _weight, device, dtype)
-        self.mode, self.include_last_offset = mode, include_last_offset
+        self.mode, self.include_last_offset = check_bag("EmbeddingBag", mode), include_last_offset
 
     @classmethod
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, max_norm: float | None = None,

@@ -7,7 +7,7 @@ from ..array import Tensor
 from ..creation import ones, zeros
 from ..errors import ConfigError, ShapeError
 from ..ops.normalization import checked_eps, last_axes
-from ..shapes import Shape, as_integer
+from ..shapes import Shape, as_integer, as_number
 from . import functional as F
 from .functional.norm import as_input
 from .module import Module
@@ -48,6 +48,8 @@ class _RunningNorm(Module):
         kind = type(self).__name__
         self.num_features, self.eps, self.momentum = _positive(kind, "num_features", num_features), eps, momentum
         checked_eps(kind, eps)
+        if momentum is not None:
+            as_number(kind, "momentum", momentum)
         self.affine = self.affine_default if affine is None else affine
         self.track_running_stats = self.tracking_default if track_running_stats is None else track_running_stats
         shape = (self.num_features,)

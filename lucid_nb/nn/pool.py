@@ -217,7 +217,7 @@ class _LPPool(_Pool):
 
     def forward(self, input: Tensor) -> Tensor:
         """The norms."""
-        return self._call("lp_pool", input, float(self.norm_type), self.kernel_size, self.stride,
+        return self._call("lp_pool", input, self.norm_type, self.kernel_size, self.stride,
                           self.ceil_mode)
 
 

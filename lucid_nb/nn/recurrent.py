@@ -4,11 +4,11 @@ import math
 from typing import Any
 
 from ..array import Tensor
-from ..creation import asarray, empty, zeros
+from ..creation import empty, zeros
 from ..errors import ConfigError, ShapeError
 from ..ops.movement import concat
 from ..ops.recurrent import GATES, recurrent, recurrent_cell
-from ..shapes import Walk, as_integer
+from ..shapes import Walk, as_integer, as_number
 from . import functional as F
 from . import init
 from .functional.operands import like_weight
@@ -61,7 +61,7 @@ class RNNBase(Module):
         self.mode, self.bias, self.batch_first, self.bidirectional = mode, bias, batch_first, bidirectional
         self.input_size, self.hidden_size, self.num_layers = check_sizes(
             name, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
-        self.dropout, self.proj_size = float(dropout), as_integer(name, "proj_size", proj_size)
+        self.dropout, self.proj_size = as_number(name, "dropout", dropout), as_integer(name, "proj_size", proj_size)
         self._check_options(name)
         self._groups = self._names()
         for names, shapes in zip(self._groups, self._shapes()):
@@ -151,7 +151,8 @@ class RNNBase(Module):
         if hx is None:
             return [[zeros((1, *batch, width), dtype=x.dtype, device=x.device)] * count for width in widths]
         given = list(hx) if isinstance(hx, (tuple, list)) and len(widths) == 2 else [hx]
-        wanted, states = [(count, *batch, width) for width in widths], [asarray(state) for state in given]
+        op, wanted = f"{type(self).__name__} of hx", [(count, *batch, width) for width in widths]
+        states = [like_weight(op, state, self.weight_hh_l0) for state in given]
         if [state.shape for state in states] != wanted:
             raise ShapeError(f"{type(self).__name__}: hx has shapes {[state.shape for state in states]}. It must be "
                              f"{' and '.join(map(str, wanted))}.")
@@ -269,7 +270,8 @@ class RNNCellBase(Module):
             raise ShapeError(f"{name}: an input of shape {x.shape}. Give (batch, {self.input_size}) or "
                              f"({self.input_size},).")
         shape = (*x.shape[:-1], self.hidden_size)
-        states = [asarray(state) for state in given] or [zeros(shape, dtype=x.dtype, device=x.device)] * count
+        states = [like_weight(f"{name} of hx", state, self.weight_hh) for state in given] or [
+            zeros(shape, dtype=x.dtype, device=x.device)] * count
         if [state.shape for state in states] != [shape] * count:
             raise ShapeError(f"{name}: hx has shapes {[state.shape for state in states]}. It must have {count} of "
                              f"{shape}.")
@@ -314,7 +316,7 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
         """The pair after a step: input (batch, input_size) or (input_size,), hx a pair alike; zeros if None."""
-        hidden, cell = self._next(input, [] if hx is None else list(hx))
+        hidden, cell = self._next(input, [] if hx is None else list(hx) if isinstance(hx, tuple | list) else [hx])
         return hidden, cell
 
 

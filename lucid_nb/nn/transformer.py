@@ -13,6 +13,7 @@ from ..array import Tensor
 from ..creation import asarray
 from ..dtypes import as_dtype
 from ..errors import ConfigError, ShapeError, is_one_of
+from ..shapes import as_integer, check_sizes
 from . import functional as F
 from . import init
 from .attention import MultiheadAttention
@@ -37,6 +38,8 @@ def as_activation(given: Activation) -> Callable[[Tensor], Tensor]:
 
 def causal_mask(size: int, dtype: Any = "float32", device: str | None = None) -> Tensor:
     """Numbers to be added to scores so that position i looks at positions up to i: 0, and -inf above the diagonal."""
+    size = as_integer("causal_mask", "the size", size)
+    check_sizes("causal_mask", (size, size))
     table = np.where(np.tri(size, dtype=bool), 0, -np.inf).astype(as_dtype("causal_mask", dtype))
     return asarray(table, device=device)
 
@@ -142,8 +145,11 @@ class _Stack(Module):
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
         super().__init__()
-        self.layers = Sequential(*[copy.deepcopy(layer) for _ in range(num_layers)])
-        self.num_layers = num_layers
+        kind = type(self).__name__
+        self.num_layers = as_integer(kind, "num_layers", num_layers)
+        if self.num_layers < 0:
+            raise ConfigError(f"{kind}: num_layers is {self.num_layers}. Use 0 or more.")
+        self.layers = Sequential(*[copy.deepcopy(layer) for _ in range(self.num_layers)])
         self.add_module("norm", norm)
 
     def _finished(self, x: Tensor) -> Tensor:

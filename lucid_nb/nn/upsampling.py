@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..array import Tensor
+from ..shapes import as_number
 from . import functional as F
 from .module import Module
 
@@ -22,8 +23,8 @@ class Upsample(Module):
         self.size, self.mode, self.align_corners = size, mode, align_corners
         self.scale_factor: Any = scale_factor
         if scale_factor is not None:
-            self.scale_factor = (float(scale_factor) if isinstance(scale_factor, (int, float)) else
-                                 tuple(map(float, scale_factor)))
+            self.scale_factor = (tuple([_factor(factor) for factor in scale_factor])
+                                 if isinstance(scale_factor, (tuple, list)) else _factor(scale_factor))
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input: Any) -> Tensor:
@@ -35,6 +36,10 @@ class Upsample(Module):
         """Size or factor, and the mode."""
         given = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
         return f"{given}, mode={self.mode!r}"
+
+
+def _factor(value: Any) -> float:
+    return as_number("Upsample", "scale_factor", value)
 
 
 class UpsamplingNearest2d(Upsample):

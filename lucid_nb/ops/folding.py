@@ -12,7 +12,7 @@ from ..errors import ShapeError
 from ..op import Primitive, registry
 from ..register import public
 from ..shapes import Shape, Window
-from ..windows import Padding, Size, padding_pairs, per_axis, window_of
+from ..windows import Padding, Size, check_extent, padding_pairs, per_axis, window_of
 from .movement import as_tensor, reshape
 
 LEADING = (slice(None), slice(None))
@@ -80,6 +80,7 @@ def _geometry(op: str, sizes: Shape, kernel_size: Size, dilation: Size, padding:
     if min(window.output_sizes(sizes, kernel)) < 1:
         raise ShapeError(f"{op}: kernel {kernel} with dilation {spreads} is larger than {sizes} padded by "
                          f"{list(zip(window.low, window.high))}. Pad more, or use a smaller kernel.")
+    check_extent(op, _padded_sizes(sizes, window), steps, spreads)
     return window, kernel
 
 

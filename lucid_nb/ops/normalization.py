@@ -17,7 +17,7 @@ from ..backward import raw_runner
 from ..errors import ConfigError, DTypeError, ShapeError
 from ..expr import Expr, Vocabulary
 from ..op import Info, Primitive, registry
-from ..shapes import Shape
+from ..shapes import Shape, as_number
 from .movement import as_tensor, astype, reshape
 from .reducers import internal
 
@@ -119,9 +119,10 @@ def operand(op: str, x: Any, least: int) -> Tensor:
 
 def checked_eps(op: str, eps: float) -> float:
     """eps, unless it is negative or no number."""
-    if not eps >= 0:
+    found = as_number(op, "eps", eps)
+    if not found >= 0:
         raise ConfigError(f"{op}: eps is {eps}. Use a number that is not negative.")
-    return float(eps)
+    return found
 
 
 def checked_vector(op: str, what: str, given: Any, shape: Shape, x: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from ...ops import dropout as drop
 from ...ops.extremes import maximum
 from ...ops.padding import pad
 from ...random import Key
-from ...shapes import as_integer
+from ...shapes import as_integer, as_number
 from .activation import finished
 
 SATURATION = -1.7580993408473766           # what selu tends to, on the left: -SELU_SCALE * SELU_ALPHA
@@ -23,9 +23,10 @@ SATURATION = -1.7580993408473766           # what selu tends to, on the left: -S
 
 def check_probability(op: str, p: float) -> float:
     """p, if it is a probability."""
-    if not 0 <= p <= 1:
+    found = as_number(op, "the probability", p)
+    if not 0 <= found <= 1:
         raise ConfigError(f"{op}: p is {p}. Use a probability, 0 to 1.")
-    return float(p)
+    return found
 
 
 def _dropped(x: Any, p: float, key: Key | None, scale: float, moved: float = 0.0, dropped: float = 0.0) -> Tensor:

@@ -6,10 +6,10 @@ import numpy as np
 
 from ...array import Tensor
 from ...creation import asarray
-from ...errors import ConfigError, DTypeError, ShapeError
+from ...errors import ConfigError, DTypeError, ShapeError, is_one_of
 from ...ops import embedding as ops
 from ...ops.positions import host_positions
-from ...shapes import as_integer
+from ...shapes import as_integer, as_number
 
 MODES = ("sum", "mean", "max")
 
@@ -22,6 +22,22 @@ def padding_row(op: str, padding_idx: int | None, rows: int) -> int | None:
     if not -rows <= row < rows:
         raise ConfigError(f"{op}: padding_idx is {row} of {rows} rows. Use {-rows} to {rows - 1}.")
     return row % rows
+
+
+def check_bag(op: str, mode: str) -> str:
+    """The mode, if it says what becomes of a bag."""
+    if not is_one_of(mode, MODES):
+        raise ConfigError(f"{op}: mode {mode!r} is unknown. Use one of {', '.join(MODES)}.")
+    return mode
+
+
+def _bound(op: str, max_norm: float, norm_type: float) -> tuple[float, float]:
+    """The norm that rows may have, and its order."""
+    most, order = as_number(op, "max_norm", max_norm), as_number(op, "norm_type", norm_type)
+    if not (most >= 0 and order > 0):
+        raise ConfigError(f"{op}: max_norm is {max_norm} and norm_type {norm_type}. Use a number that is not negative, "
+                          "and a positive one.")
+    return most, order
 
 
 def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
@@ -40,7 +56,7 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
     ignored = padding_row("embedding", padding_idx, weight.shape[0])
     positions = ops.rows_of("embedding", weight, input)
     if max_norm is not None:
-        ops.bound_norms(weight, positions, float(max_norm), float(norm_type))
+        ops.bound_norms(weight, positions, *_bound("embedding", max_norm, norm_type))
     return ops.embedding(weight, positions, ignored, scale_grad_by_freq)
 
 
@@ -59,8 +75,7 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float 
     """
     weight = asarray(weight)
     ops.checked_weight("embedding_bag", weight)
-    if mode not in MODES:
-        raise ConfigError(f"embedding_bag: mode {mode!r} is unknown. Use one of {', '.join(MODES)}.")
+    check_bag("embedding_bag", mode)
     if per_sample_weights is not None and mode != "sum":
         raise ConfigError(f"embedding_bag: per_sample_weights with mode {mode!r}. Use mode='sum'.")
     positions = ops.rows_of("embedding_bag", weight, input)
@@ -73,7 +88,7 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float 
         positions, owners = positions[kept], owners[kept]
         factors = None if factors is None else factors[kept]
     if max_norm is not None:
-        ops.bound_norms(weight, positions, float(max_norm), float(norm_type))
+        ops.bound_norms(weight, positions, *_bound("embedding_bag", max_norm, norm_type))
     rows = ops.embedding(weight, positions, None, scale_grad_by_freq)
     return ops.bags(rows if factors is None else rows * factors.reshape(-1, 1), owners, count, mode)
 

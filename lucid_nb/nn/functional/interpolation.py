@@ -9,11 +9,11 @@ import numpy as np
 from ... import dtypes
 from ...array import Tensor
 from ...creation import asarray
-from ...errors import ConfigError, DTypeError, ShapeError
+from ...errors import ConfigError, DTypeError, ShapeError, is_one_of
 from ...ops import grid as sampling
 from ...ops import resample
 from ...ops.movement import astype
-from ...shapes import Shape, as_integer
+from ...shapes import Shape, as_integer, as_number, check_sizes
 
 MODES = {"nearest": (3, 4, 5), "nearest-exact": (3, 4, 5), "area": (3, 4, 5), "linear": (3,), "bilinear": (4,),
          "bicubic": (4,), "trilinear": (5,)}
@@ -40,6 +40,7 @@ def interpolate(input: Any, size: int | Sequence[int] | None = None, scale_facto
     results, scales = _results(x.shape, size, scale_factor, recompute_scale_factor)
     if min((*sizes, *results), default=1) < 1:
         raise ShapeError(f"interpolate: sizes {sizes} to {results}. All must be 1 or more.")
+    check_sizes("interpolate", (*x.shape[:2], *results))
     pairs = [*zip(sizes, results, scales)]
     if mode in CHOOSING:
         return resample.chosen(x, 2, [resample.nearest_taps(*pair, mode == "nearest-exact") for pair in pairs])
@@ -55,7 +56,7 @@ def interpolate(input: Any, size: int | Sequence[int] | None = None, scale_facto
 
 
 def _check(x: Tensor, mode: str, align_corners: bool | None, antialias: bool) -> None:
-    if mode not in MODES:
+    if not is_one_of(mode, MODES):
         raise ConfigError(f"interpolate: mode {mode!r} is unknown. Use one of {', '.join(MODES)}.")
     if x.ndim not in MODES[mode]:
         wanted = ", ".join(map(str, MODES[mode]))
@@ -77,7 +78,8 @@ def _results(shape: Shape, size: Any, scale_factor: Scale, recompute: bool | Non
             raise ConfigError("interpolate: recompute_scale_factor with a size. Give scale_factor, or leave it out.")
         return _each("size", size, len(sizes), lambda value: as_integer("interpolate", "size", value)), [None] * len(
             sizes)
-    factors = _each("scale_factor", scale_factor, len(sizes), float)
+    factors = _each("scale_factor", scale_factor, len(sizes),
+                    lambda value: as_number("interpolate", "scale_factor", value))
     if not all(0 < factor < math.inf for factor in factors):
         raise ConfigError(f"interpolate: scale_factor={scale_factor}. Use positive numbers.")
     return (tuple([math.floor(before * factor) for before, factor in zip(sizes, factors)]),

@@ -9,7 +9,7 @@ from ... import random
 from ...array import Tensor
 from ...errors import ConfigError, ShapeError
 from ...ops import pooling
-from ...shapes import as_integer
+from ...shapes import as_integer, as_number, check_sizes
 from ...windows import Size, adaptive_axes, per_axis, pool_axes
 
 Sizes = int | None | Sequence[int | None]
@@ -97,7 +97,7 @@ def avg_pool3d(input: Any, kernel_size: Size, stride: Size | None = None, paddin
 def _lp_pool(ndim: int, input: Any, norm_type: float, kernel_size: Size, stride: Size | None,
              ceil_mode: bool) -> Tensor:
     op = f"lp_pool{ndim}d"
-    x, p = pooling.pooled_input(op, input, ndim), float(norm_type)
+    x, p = pooling.pooled_input(op, input, ndim), as_number(op, "norm_type", norm_type)
     axes = pool_axes(op, x.shape[-ndim:], kernel_size, stride, 0, 1, ceil_mode)
     if p == np.inf:
         return pooling.max_pool(op, abs(x), axes)[0]
@@ -191,6 +191,7 @@ def _max_unpool(ndim: int, input: Any, indices: Any, kernel_size: Size, stride: 
     if output_size is not None:
         least, most = (tuple(size + sign * step for size, step in zip(sizes, steps)) for sign in (-1, 1))
         sizes = pooling.checked_sizes(op, output_size, least, most)
+    check_sizes(op, sizes)
     return pooling.max_unpool(op, x, indices, sizes)
 
 
