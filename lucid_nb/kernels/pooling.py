@@ -56,6 +56,11 @@ class Plan:
         return len(self.axes) == 1 and isinstance(self.axis, Sliding) and self.axis.is_whole
 
     @property
+    def is_one_row(self) -> bool:
+        """Does a plane have one line and one row of results? (Many rows may read one line.)"""
+        return self.line_count == self.rows == 1
+
+    @property
     def steps(self) -> tuple[int, int, int, int]:
         """Taps, stride, low padding and dilation along a line; stride 0 where windows follow no step."""
         axis = self.axis
@@ -96,7 +101,7 @@ class Plan:
         return most, min(self.line_count, (most - count) // (count + ahead) + 1) if count <= most else 1
 
     def repeated(self, planes: int, step: int) -> "Plan":
-        """Of one line a plane: the lines of so many planes as rows of one, counted by a step from row to row."""
+        """Of one row a plane: the lines of so many planes as rows of one, counted by a step from row to row."""
         rows = np.arange(planes + 1, dtype=np.int64)
         return replace(self, rows=planes, plane=planes * self.plane, lines=Lines(rows, rows[:-1] * step))
 
@@ -177,7 +182,7 @@ def _max_step(shape: Shape, dtype: np.dtype, axes: tuple[Axis, ...]) -> tuple[Sh
         return results, place, _step("pooling:max_each", planes, plan.plane, arrays, plan.plane, plan.rows, width,
                                      *tables, plan.axis.dilation)
     total, row_step = planes * plan.plane, 0
-    if plan.line_count == 1 < planes:                # the lines of all planes as rows of one
+    if plan.is_one_row and planes > 1:               # the lines of all planes as rows of one
         planes, row_step, plan = 1, plan.plane, plan.repeated(planes, 0)
     pieces, lines = plan.pieces(), plan.lines
     assert pieces is not None
@@ -238,7 +243,7 @@ def _avg_step(shape: Shape, dtype: np.dtype, axes: tuple[Axis, ...], include_pad
     if pieces is None:
         return results, _step("averages:average_each", planes, plan.plane, arrays, *given, plan.plane, plan.rows,
                               plan.axis.results, *tables)
-    if plan.line_count == 1 < planes:
+    if plan.is_one_row and planes > 1:
         given, plan = (np.repeat(given[0], planes), given[1]), plan.repeated(planes, plan.plane)
         planes, pieces, tables = 1, plan.pieces(), (plan.lines.starts, plan.lines.members, *tables[2:])
         assert pieces is not None
@@ -271,7 +276,7 @@ def _avg_grad_step(shape: Shape, dtype: np.dtype, axes: tuple[Axis, ...], includ
         return sizes, _step("averages:spread_each", planes, plan.plane, arrays, *given, plan.plane, plan.rows, width,
                             lines.starts, lines.members, plan.firsts, plan.counts)
     readers, size = _readers(axes), plan.axis.size
-    if plan.line_count == 1 < planes:
+    if plan.is_one_row and planes > 1:
         given, plan = (np.repeat(given[0], planes), given[1]), plan.repeated(planes, plan.plane)
         planes, pieces, readers = 1, plan.phases(), Lines(plan.lines.starts, plan.lines.starts[:-1])
         assert pieces is not None

@@ -108,6 +108,35 @@ def test_adaptive_pools_are_those_of_the_definition(sizes, counts):
     assert np.array_equal(np.take_along_axis(x.reshape(3, -1), places.reshape(3, -1), 1).ravel(), values.ravel())
 
 
+@pytest.mark.parametrize("sizes, counts", [((1, 2), (8, 4)), ((1, 9), (3, 4)), ((1, 1, 5), (2, 3, 2))], ids=str)
+def test_adaptive_rows_that_read_one_line_are_all_written(sizes, counts):
+    axes = windows.adaptive_axes("pool", sizes, counts)
+    x = RANDOM.standard_normal((3, *sizes)).astype("float32")
+    bounds = [[range(i * n // c, -(-(i + 1) * n // c)) for i in range(c)] for n, c in zip(sizes, counts)]
+    each = [(index, [cells[i] for cells, i in zip(bounds, index)]) for index in np.ndindex(*counts)]
+    values, places = pooling.max_pool(x, axes)
+    wanted, where = naive_pools.max_pool(x, sizes, counts, each)
+    assert np.array_equal(values, wanted) and np.array_equal(places, where)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sizes, kernel, stride, padding", [
+    ((1, 9), (2, 3), (1, 2), (1, 1)), ((1, 40), (2, 2), (1, 1), (1, 0)), ((1, 1, 7), (2, 2, 3), (1, 1, 2), (1, 1, 1))])
+def test_rows_that_read_one_line_are_all_written(sizes, kernel, stride, padding, dtype):
+    one = (1,) * len(sizes)
+    axes = windows.pool_axes("pool", sizes, kernel, stride, padding, one, False)
+    results, each = naive_pools.pools(sizes, kernel, stride, padding, one, False)
+    assert results[0] > 1
+    x, g = (RANDOM.standard_normal((3, *shape)).astype(dtype) for shape in (sizes, results))
+    values, places = pooling.max_pool(x, axes)
+    wanted, where = naive_pools.max_pool(x, sizes, results, each)
+    assert np.array_equal(values, wanted) and np.array_equal(places, where)
+    matrix = naive_pools.avg_matrix(sizes, results, each, padding, True, None)
+    for array, map_, found in ((x, matrix, pooling.avg_pool(x, axes, True, None)),
+                               (g, matrix.T, pooling.avg_pool_grad(g, axes, True, None))):
+        assert np.allclose(found.reshape(3, -1), array.reshape(3, -1) @ map_.T, rtol=1e-5, atol=1e-6)
+
+
 LONG = [((5000,), 3, 2, 1, 1), ((2600,), 700, 2, 100, 1), ((6000,), 3000, 300, 100, 1), ((4, 3000), 3, 2, 1, 1),
         ((3, 3000), 3, 200, 1, 1), ((2, 2100), 2, 1, 0, 700), ((60, 70), 60, 1, 0, 1), ((40, 50), 5, 3, 2, 1)]
 
