@@ -106,14 +106,15 @@ def _step(size: int, results: int, scale: float | None, align_corners: bool) -> 
 
 
 @lru_cache(256)
-def nearest_taps(size: int, results: int, scale: float | None, exact: bool) -> Taps:
+def nearest_taps(size: int, results: int, scale: float | None, exact: bool, of_image: bool) -> Taps:
     """The element at or left of each place, or of `exact` the nearest.
 
-    As in PyTorch places are computed in float32, and an axis of the same or of twice the size has no fractions.
+    As in PyTorch places are computed in float32, and an axis of an image (not of lines or volumes) that keeps its size
+    or doubles it has no fractions.
     """
     number, kind = np.arange(results), np.float32
     step = kind(1.0 / scale) if scale else kind(size) / kind(results)
-    if not exact and results in (size, 2 * size):
+    if of_image and not exact and results in (size, 2 * size):
         places = number * size // results
     else:
         places = np.floor((number.astype(kind) + kind(0.5 if exact else 0.0)) * step).astype(np.int64)

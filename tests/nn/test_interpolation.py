@@ -72,6 +72,22 @@ def test_lines_and_volumes_equal_torch_with_gradients(shape, mode, size):
     assert np.allclose(a.grad.numpy(), b.grad.numpy(), atol=1e-5)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+@pytest.mark.parametrize("factor", [1.1, 1.3, 2.1, 2.3])
+def test_factors_that_keep_or_double_a_size_give_the_places_of_torch(mode, ndim, factor):
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
+    for size in range(2, 6):
+        x = np.arange(3.0 * size ** ndim).reshape(1, 3, *[size] * ndim)
+        wanted = torch.nn.functional.interpolate(torch.tensor(x), scale_factor=factor, mode=mode)
+        assert np.array_equal(F.interpolate(x, scale_factor=factor, mode=mode).numpy(), wanted.numpy())
+
+
+def test_lines_are_read_at_the_places_of_their_factor():
+    places = np.floor(np.arange(2) / 1.3).astype(int)
+    assert np.array_equal(F.interpolate([[[5.0, 7.0]]], scale_factor=1.3).numpy()[0, 0], np.array([5.0, 7.0])[places])
+
+
 def test_linear_interpolation_is_that_of_numpy():
     x = RANDOM.normal(size=(2, 3, 7))
     at = np.clip((np.arange(11) + 0.5) * 7 / 11 - 0.5, 0, 6)

@@ -43,7 +43,8 @@ def interpolate(input: Any, size: int | Sequence[int] | None = None, scale_facto
     check_sizes("interpolate", (*x.shape[:2], *results))
     pairs = [*zip(sizes, results, scales)]
     if mode in CHOOSING:
-        return resample.chosen(x, 2, [resample.nearest_taps(*pair, mode == "nearest-exact") for pair in pairs])
+        exact, of_image = mode == "nearest-exact", x.ndim == 4
+        return resample.chosen(x, 2, [resample.nearest_taps(*pair, exact, of_image) for pair in pairs])
     x, aligned = astype(x, dtypes.real_float("interpolate", x.dtype), copy=False), bool(align_corners)
     if mode == "area":
         every = [resample.mean_taps(before, after) for before, after, _ in pairs]
