@@ -97,7 +97,7 @@ def test_demo_without_matplotlib_trains_and_says_how_to_get_it(monkeypatch, tmp_
 
 def test_module_runs_as_a_program():
     done = subprocess.run([sys.executable, "-m", "lucid_nb"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "info | demo | cache" in done.stderr
+    assert done.returncode == 2 and "info | demo | bench | cache" in done.stderr
 
 
 def test_reader_that_has_seen_enough_is_no_error():
