@@ -304,7 +304,7 @@ class InputGradient:
         self.parts = [correlation(number, _strides((1, x_shape[1], *(axis.results for axis in axes)), dtype))
                       for number, (axes, *_) in enumerate(parts)]
         self.is_whole = len(parts) == 1 and max(window.stride) == 1
-        self.is_apart = not self.is_whole and all(part.lies_across for part in self.parts)
+        self.is_apart = bool(parts) and not self.is_whole and all(part.lies_across for part in self.parts)
         self.covers = sum(prod(axis.results for axis in axes) for axes, *_ in parts) == prod(sizes)
         if not self.is_apart and not self.is_whole:
             for number, (*_, places) in enumerate(parts):

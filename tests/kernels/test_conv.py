@@ -149,6 +149,10 @@ def test_conv_of_other_dtypes(dtype):
         np.testing.assert_array_equal(conv(x, w, window), wrapped, strict=True)
 
 
+def test_gradients_where_no_tap_reads_the_input():
+    assert_all_near(values((2, 12, 1)), values((6, 4, 2)), Window((2,), (1,), (1,), (2,), 3))
+
+
 def test_conv_of_nothing():
     window = Window((1, 1), (0, 0), (0, 0), (1, 1))
     x, w = values((0, 3, 5, 5)), values((4, 3, 3, 3))
