@@ -326,15 +326,17 @@ class InputGradient:
         """The weights as panels for each remainder: each filter's taps are transposed together and then dealt out."""
         plan, first = self.parts[0].plan(), self.parts[0]
         units, high = first.groups * int(plan[at.PANELS]), int(plan[at.HIGH])
-        counts = [len(taps) for taps in self.taps]
+        # Taps that read nothing are dealt out as well, behind all others: each needs a place of its own.
+        dealt = [*self.taps, np.setdiff1d(np.arange(self.count), np.concatenate(self.taps))]
+        counts = [len(taps) for taps in dealt]
         starts = np.cumsum([0, *counts]) * (units * self.filters * high)
         table = np.zeros((self.count, 3), np.int64)      # of each tap: where its remainder begins, its taps, its number
-        for taps, count, start in zip(self.taps, counts, starts):
-            table[taps] = [(start, count, number) for number in range(count)]
+        for taps, count, start in zip(dealt, counts, starts):
+            table[taps, 0], table[taps, 1], table[taps, 2] = start, count, np.arange(count)
         panels = memory.empty((int(starts[-1]),), first.dtype)
         threads.launch(first.kernels["pack_apart"], units, grain(self.filters * self.count * high), w, panels, table,
                        plan, self.filters, self.count, self.step, first.filters, *first.weight_steps)
-        return [panels[start:stop] for start, stop in zip(starts, starts[1:])]
+        return [panels[start:stop] for start, stop in zip(starts, starts[1:-1])]
 
 
 @lru_cache(1024)

@@ -99,7 +99,9 @@ def test_conv_and_gradients_across_tiles(x_shape, w_shape, window, dtype):
     ((2, 32, 4, 4), (48, 32, 3, 3), Window((1, 1), (1, 1), (1, 1), (1, 1))),
     ((2, 64, 5, 6), (64, 16, 2, 2), Window((2, 2), (0, 0), (0, 0), (1, 1), 4)),
     ((1, 21, 3, 6, 5), (33, 21, 2, 3, 3), Window((1, 2, 1), (1, 1, 1), (0, 1, 1), (1, 1, 1))),
-    ((2, 16, 1, 70), (16, 16, 1, 40), Window((1, 2), (0, 3), (0, 40), (1, 1)))], ids=str)
+    ((2, 16, 1, 70), (16, 16, 1, 40), Window((1, 2), (0, 3), (0, 40), (1, 1))),
+    ((2, 17, 2), (5, 17, 2), Window((3,), (3,), (3,), (2,))),       # a tap that never meets the input
+    ((1, 32, 3, 1), (4, 32, 3, 2), Window((1, 2), (1, 3), (1, 3), (1, 2)))], ids=str)
 def test_conv_and_gradients_with_filters_in_the_vectors(x_shape, w_shape, window, dtype, width, monkeypatch):
     monkeypatch.setattr(config, "vector_width", width)
     assert_all_near(values(x_shape, dtype), values(w_shape, dtype), window)
