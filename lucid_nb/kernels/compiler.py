@@ -182,6 +182,8 @@ def _helpers_as_ir():
     from numba.core import codegen, cpu, lowering
     replaced = ((cpu.CPUContext, "get_executable", lambda context, library, *rest: [].index),   # a key of its own
                 (codegen.CPUCodeLibrary, "_optimize_final_module", _nothing),
+                (codegen.JITCPUCodegen, "_add_module", _nothing),            # Numba's engine, which would emit it
+                (codegen.JITCodeLibrary, "_finalize_specific", _nothing),
                 (lowering.Lower, "create_cpython_wrapper", _nothing),
                 (lowering.Lower, "create_cfunc_wrapper", _nothing))
     kept = [getattr(owner, name) for owner, name, _ in replaced]
