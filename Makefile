@@ -22,6 +22,7 @@ test: $(VENV)/.installed-$(EXTRA)  ## run the whole test suite
 	LUCID_NB_CACHE_DIR="$(TEST_CACHE)" $(RUN) tests/lanes.py --workers $(WORKERS)
 
 bench: $(VENV)/.installed-bench  ## time beside PyTorch (installs it: large), measure errors, write bench/results
+	$(RUN) bench/network.py
 	$(RUN) bench/against_torch.py
 	$(RUN) bench/ops.py
 	$(RUN) bench/ulp.py

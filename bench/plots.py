@@ -1,53 +1,60 @@
-"""Plots of a bench: the ratio of each row, and GFLOP/s against the machine's measured peak. Needs matplotlib."""
+"""Plots of a bench's table: ratios by group, GFLOP/s below the machine's measured peak, time against size.
 
-import math
-import statistics
+    python bench/plots.py [bench/results/network.md]      draws the plot beside the table anew
+
+Needs matplotlib.
+"""
+
+import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import harness
 import matplotlib
 import peak
-from harness import Group
+from harness import Group, Row
 from matplotlib.figure import Figure
 
-INK, FAINT, FASTER, SLOWER = "#222222", "#9a9a9a", "#2f6f8f", "#c8553d"
-ROWS_AN_INCH = 5.2
+INK, FAINT, OURS, SLOWER, PEER = "#222222", "#9a9a9a", "#2f6f8f", "#c8553d", "#d9a441"
+SQUARE = re.compile(r"square (\d+)")
 
 
 def save(groups: Sequence[Group], path: Path) -> Path:
-    """Draw the ratios group by group, and where rows count arithmetic, how near they come to the peak."""
+    """Draw the three plots into one picture."""
     groups = [group for group in groups if group.rows]
-    count = sum(len(group.rows) + 1 for group in groups)
-    style = {"font.size": 8, "axes.edgecolor": FAINT, "text.color": INK, "axes.labelcolor": INK}
-    with matplotlib.rc_context(style):
-        figure = Figure(figsize=(12, max(5, count / ROWS_AN_INCH)), layout="constrained", facecolor="white")
-        left, right = figure.subplots(1, 2, width_ratios=(1.4, 1))
-        draw_ratios(left, groups)
-        draw_rates(right, groups)
+    with matplotlib.rc_context({"font.size": 9, "axes.edgecolor": FAINT, "text.color": INK, "axes.labelcolor": INK}):
+        figure = Figure(figsize=(12, 2 + 0.28 * len(groups)), layout="constrained", facecolor="white")
+        left, right = figure.subfigures(1, 2, width_ratios=(1.3, 1))
+        draw_ratios(left.subplots(), groups)
+        upper, lower = right.subplots(2, 1)
+        draw_rates(upper, groups)
+        draw_sizes(lower, groups)
         figure.savefig(path, dpi=100)
     return path
 
 
-def draw_ratios(axes: Any, groups: Sequence[Group]) -> None:
-    """A dot for each row on a logarithmic axis; left of the line is faster than the peer."""
-    y, ticks, labels = 0, [], []
-    for group in groups:
-        axes.text(0.0, y, f"{group.title}: mean {group.mean():.2f} (asked {group.target})", fontsize=8.5,
-                  fontweight="bold", va="center", transform=axes.get_yaxis_transform())
-        for row in group.rows:
-            y += 1
-            axes.plot([1, row.ratio], [y, y], color=FASTER if row.ratio <= 1 else SLOWER, linewidth=1)
-            axes.plot(row.ratio, y, "o", markersize=3.5, color=FASTER if row.ratio <= 1 else SLOWER)
-            ticks.append(y)
-            labels.append(row.label)
-        y += 1.5
-    axes.axvline(1, color=INK, linewidth=0.8)
-    axes.set(xscale="log", xlabel="our time / PyTorch's", ylim=(y, -1), yticks=ticks)
-    axes.set_xticks(*zip(*[(x, f"{x:g}") for x in (0.1, 0.2, 0.5, 1, 2, 5)]))
-    axes.set_yticklabels(labels, fontsize=6.5)
+def plain(axes: Any, **labels: Any) -> None:
+    """What all axes share."""
+    axes.set(**labels)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="x", alpha=0.25, linewidth=0.6)
+    axes.grid(alpha=0.25, linewidth=0.6)
+
+
+def draw_ratios(axes: Any, groups: Sequence[Group]) -> None:
+    """A line for each group: a dot for each row, a bar at the geometric mean; left of 1 is faster than the peer."""
+    for y, group in enumerate(groups):
+        ratios = [row.ratio for row in group.rows]
+        colors = [OURS if ratio <= 1 else SLOWER for ratio in ratios]
+        axes.scatter(ratios, [y] * len(ratios), s=14, c=colors, alpha=0.5, linewidths=0)
+        axes.plot([group.mean()] * 2, [y - 0.35, y + 0.35], color=INK, linewidth=2)
+    axes.axvline(1, color=INK, linewidth=0.8)
+    plain(axes, xscale="log", xlabel="our time / PyTorch's, one core (bars: means)",
+          ylim=(len(groups) - 0.4, -0.6), yticks=range(len(groups)),
+          yticklabels=[f"{group.title}: {group.mean():.2f}" for group in groups])
+    axes.set_xticks(*zip(*[(x, f"{x:g}") for x in (0.05, 0.1, 0.2, 0.5, 1, 2)]))
+    axes.minorticks_off()
 
 
 def draw_rates(axes: Any, groups: Sequence[Group]) -> None:
@@ -56,15 +63,41 @@ def draw_rates(axes: Any, groups: Sequence[Group]) -> None:
     axes.axhline(roof, color=INK, linewidth=0.8)
     axes.annotate(f"measured peak of one core, {roof:.0f} GFLOP/s", (0.02, roof), (0, 4), fontsize=8,
                   xycoords=axes.get_yaxis_transform(), textcoords="offset points")
-    rows = [row for group in groups for row in group.rows if row.flops]
-    for name, color, is_ours in (("PyTorch", FAINT, False), ("lucid_nb", FASTER, True)):
-        times = [row.ours if is_ours else row.peer for row in rows]
+    rows = [row for group in groups for row in group.rows if row.flops and "opt-in" not in group.title]
+    for name, color, times in (("PyTorch", PEER, [row.peer for row in rows]),
+                               ("lucid_nb", OURS, [row.ours for row in rows])):
         rates = [row.flops / time / 1e3 for row, time in zip(rows, times)]
-        axes.plot(times, rates, "o", markersize=3.5, color=color, label=name, alpha=0.8)
-        if rates:
-            mean = math.exp(statistics.fmean(map(math.log, rates)))
-            axes.plot([], [], " ", label=f"   mean {mean:.0f} GFLOP/s")
-    axes.set(xscale="log", yscale="log", xlabel="time of a call (us)", ylabel="GFLOP/s, float32, one thread")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25, linewidth=0.6)
+        axes.plot(times, rates, "o", markersize=3, color=color, label=name, alpha=0.6, markeredgewidth=0)
+    plain(axes, xscale="log", yscale="log", xlabel="time of a call (us)", ylabel="GFLOP/s, float32", ylim=(5, 2 * roof))
     axes.legend(frameon=False, loc="lower right")
+
+
+def draw_sizes(axes: Any, groups: Sequence[Group]) -> None:
+    """Time of square matrix products against their size."""
+    rows = [(int(found[1]), row) for group in groups for row in group.rows if (found := SQUARE.fullmatch(row.label))]
+    sizes = [size for size, _ in rows]
+    axes.plot(sizes, [row.peer for _, row in rows], "o-", color=PEER, label="PyTorch", markersize=4)
+    axes.plot(sizes, [row.ours for _, row in rows], "o-", color=OURS, label="lucid_nb", markersize=4)
+    plain(axes, xscale="log", yscale="log", xlabel="rows of a square matrix product", ylabel="time (us)")
+    axes.set_xticks(sizes, [str(size) for size in sizes])
+    axes.minorticks_off()
+    axes.legend(frameon=False, loc="upper left")
+
+
+def read(path: Path) -> list[Group]:
+    """The groups of a written table."""
+    tables = [[cell.strip() for cell in line.strip("|").split("|")] for line in path.read_text().splitlines()
+              if line.startswith("|") and not line.startswith("|---")]
+    start = next(number for number, cells in enumerate(tables) if cells[1] == "work")
+    groups = {cells[0]: Group(cells[0], cells[4]) for cells in tables[1:start]}
+    rate = tables[start].index("GFLOP/s")
+    for cells in tables[start + 1:]:
+        ours = float(cells[3])
+        groups[cells[0]].rows.append(Row(cells[1], float(cells[2]), ours, float(cells[4]),
+                                         float(cells[rate] or 0) * ours * 1e3))
+    return list(groups.values())
+
+
+if __name__ == "__main__":
+    table = Path(sys.argv[1]) if sys.argv[1:] else harness.RESULTS / "network.md"
+    print(save(read(table), table.with_suffix(".png")))
