@@ -20,9 +20,9 @@ HELP = """train a classifier of handwritten digits, print its accuracy and save 
 
 examples:
   lucid-nb demo
-  lucid-nb demo --device mlx --epochs 20
+  lucid-nb demo --device mlx --epochs 5
   lucid-nb demo --seeds 5 --out digits.png"""
-BATCH, RATE, NOISE = 32, 4e-3, 0.3      # chosen on folds of the training images; the test images had no say
+BATCH, RATE, NOISE = 32, 4e-3, 0.2      # chosen on folds of the training images; the test images had no say
 FORMATS = (".png", ".jpg", ".jpeg", ".pdf", ".svg", ".webp")
 
 
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--device", default="cpu",
                         help="cpu, cuda, mlx (or metal), or gpu: whichever of the two is here (default: cpu)")
-    parser.add_argument("--epochs", type=int, default=40, help="passes over the training images (default: 40)")
+    parser.add_argument("--epochs", type=int, default=20, help="passes over the training images (default: 20)")
     parser.add_argument("--seed", type=int, default=0, help="of weights, order and noise (default: 0)")
     parser.add_argument("--seeds", type=int, default=1, help="how often to train, counting seeds up (default: 1)")
     parser.add_argument("--out", default="demo.png", help="file of the plot, its ending the format (default: demo.png)")
@@ -91,9 +91,14 @@ def plot_path(text: str) -> Path:
 
 
 def network() -> nn.Module:
-    """A multilayer perceptron on the 64 pixels."""
-    return nn.Sequential(nn.Flatten(), nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(),
-                         nn.Linear(128, 10))
+    """A small convolutional network for images of 8 x 8."""
+    return nn.Sequential(*block(1, 32), *block(32, 64), nn.MaxPool2d(2), *block(64, 64), nn.MaxPool2d(2), nn.Flatten(),
+                         nn.Dropout(0.3), nn.Linear(256, 10))
+
+
+def block(inputs: int, outputs: int) -> list[nn.Module]:
+    """A convolution, normalised."""
+    return [nn.Conv2d(inputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU()]
 
 
 def train(seed: int, device: str, epochs: int) -> Run:
