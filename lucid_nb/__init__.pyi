@@ -893,7 +893,7 @@ def trunc(x: Operand, /) -> Tensor:
 def unbind(x: Any, /, axis: builtins.int=0) -> builtins.tuple[Tensor, ...]:
     """The slices along an axis, which vanishes; views, but of one axis its elements as values."""
 def unfold(x: Any, kernel_size: Size, dilation: Size=1, padding: Padding=0, stride: Size=1) -> Tensor:
-    """What each window reads as a column: (N, C, *sizes) to (N, C * taps, windows), as PyTorch's."""
+    """What each window reads as a column: ``(N, C, *sizes)`` to ``(N, C * taps, windows)``, as PyTorch's."""
 def union1d(x1: Any, x2: Any, /) -> Tensor:
     """The distinct elements of two arrays together, in order."""
 def unique(x: Any, /, return_index: builtins.bool=False, return_inverse: builtins.bool=False, return_counts: builtins.bool=False, axis: builtins.int | None=None, *, equal_nan: builtins.bool=True, sorted: builtins.bool=True) -> Any:

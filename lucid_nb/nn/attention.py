@@ -40,8 +40,8 @@ class MultiheadAttention(Module):
 
     Inputs are (positions, batch, features), with `batch_first` (batch, positions, features), or without a batch. Keys
     have `kdim` features, values `vdim`. `add_bias_kv` adds a learned position to keys and values, `add_zero_attn`
-    zeros. Parameters: in_proj_weight (3 * embed_dim, embed_dim), or q_, k_ and v_proj_weight where kdim or vdim
-    differs, in_proj_bias, bias_k, bias_v, out_proj.
+    zeros. Parameters: in_proj_weight (3 * embed_dim, embed_dim), or q_proj_weight, k_proj_weight and
+    v_proj_weight where kdim or vdim differs, in_proj_bias, bias_k, bias_v, out_proj.
 
     Source: A. Vaswani et al., Attention is all you need, arXiv:1706.03762.
 

@@ -92,7 +92,7 @@ def _spatial(*sizes: Size) -> int:
 
 @public(method=False)
 def unfold(x: Any, kernel_size: Size, dilation: Size = 1, padding: Padding = 0, stride: Size = 1) -> Tensor:
-    """What each window reads as a column: (N, C, *sizes) to (N, C * taps, windows), as PyTorch's.
+    """What each window reads as a column: ``(N, C, *sizes)`` to ``(N, C * taps, windows)``, as PyTorch's.
 
     Two spatial axes, or as many as kernel_size lists; an input without batch gives a result without it.
 

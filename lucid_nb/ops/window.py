@@ -159,8 +159,8 @@ def conv_general(x: Any, weight: Any, bias: Any = None, stride: Size = 1, paddin
                  input_dilation: Size = 1, groups: int = 1, flip: bool = False) -> Tensor:
     """Convolution over one to three axes whose input is spread first, with input_dilation - 1 zeros between cells.
 
-    `x`: (N, C, *sizes); `weight`: (O, C // groups, *taps), read backwards with `flip`, as mathematics means it. All
-    else as in conv2d; padding is put around the spread input.
+    `x`: ``(N, C, *sizes)``; `weight`: ``(O, C // groups, *taps)``, read backwards with `flip`, as mathematics means
+    it. All else as in conv2d; padding is put around the spread input.
 
     >>> import lucid_nb as lnb
     >>> lnb.conv_general([[[1.0, 2.0]]], [[[1.0, 10.0]]], input_dilation=2, padding=1, flip=True)

@@ -42,7 +42,7 @@ def _bound(op: str, max_norm: float, norm_type: float) -> tuple[float, float]:
 
 def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
               norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
-    """The rows of `weight` (rows, features) whose numbers `input` holds: (*input.shape, features).
+    """The rows of `weight` (rows, features) whose numbers `input` holds: ``(*input.shape, features)``.
 
     The row `padding_idx` gets no gradient. Rows longer than `max_norm`, by the norm of order `norm_type`, are shortened
     to it in place. With `scale_grad_by_freq` gradients are divided by how often the row is read. Gradients are dense
