@@ -7,26 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lucid_nb import config
-from lucid_nb.errors import ConfigError
-from lucid_nb.kernels import block_product, compiler, threads
+from lucid_nb.kernels import block_product, threads
 from lucid_nb.kernels.emission import lanes
 
 GUARD = 7.0
 SIZES = st.integers(1, 40)
-
-
-@pytest.fixture(params=[128, 256, 512], scope="module")
-def width(request):
-    before = config.vector_width
-    try:
-        config.vector_width = request.param
-    except ConfigError as error:
-        pytest.skip(str(error))
-    if compiler.vector_width() != request.param:
-        pytest.skip(f"this CPU has no vectors of {request.param} bits")
-    yield request.param
-    config.vector_width = before
 
 
 def packed(x, dtype):

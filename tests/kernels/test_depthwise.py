@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lucid_nb import config
-from lucid_nb.errors import ConfigError
-from lucid_nb.kernels import compiler, depthwise, threads
+from lucid_nb.kernels import depthwise, threads
 from lucid_nb.kernels.conv import conv, conv_input_grad, conv_weight_grad
 from lucid_nb.shapes import Window
 from tests.naive_conv import guarded, naive, values  # noqa: F401  guarded: a fixture
@@ -51,19 +49,6 @@ def test_any_window(case, dtype):
     assert_all_near(*case, dtype)
 
 
-@pytest.fixture(params=[128, 256])
-def width(request):
-    before = config.vector_width
-    try:
-        config.vector_width = request.param
-    except ConfigError as error:
-        pytest.skip(str(error))
-    if compiler.vector_width() != request.param:
-        pytest.skip(f"this CPU has no vectors of {request.param} bits")
-    yield request.param
-    config.vector_width = before
-
-
 def square(size, taps, stride=1, channels=3, dilation=1, filters=1, batch=2):
     """A convolution of square images and kernels, padded by half the kernel."""
     pad = dilation * (taps - 1) // 2
@@ -78,6 +63,7 @@ CASES = [square(14, 3), square(15, 3, 2), square(33, 5), square(30, 5, 2), squar
          ((2, 2, 6, 7, 8), (4, 1, 3, 2, 3), Window((1, 2, 3), (1, 0, 2), (1, 1, 0), (2, 1, 1), 2))]
 
 
+@pytest.mark.parametrize("width", [128, 256], indirect=True)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_narrower_vectors(case, dtype, width):

@@ -7,27 +7,11 @@ import numpy as np
 import pytest
 from numba import njit
 
-from lucid_nb import config
-from lucid_nb.errors import ConfigError
-from lucid_nb.kernels import compiler, emission, intrinsics, threads
+from lucid_nb.kernels import emission, intrinsics, threads
 
 RANDOM = np.random.default_rng(7)
-WIDTHS = [128, 256, 512]
 FLOATS = ["float32", "float64"]
 GUARD = 7.0
-
-
-@pytest.fixture(params=WIDTHS)
-def width(request):
-    before = config.vector_width
-    try:
-        config.vector_width = request.param
-    except ConfigError as error:
-        pytest.skip(str(error))
-    if compiler.vector_width() != request.param:
-        pytest.skip(f"this CPU has no vectors of {request.param} bits")
-    yield request.param
-    config.vector_width = before
 
 
 def run(name, dtype, arguments, emit, *values, **options):

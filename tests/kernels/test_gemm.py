@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lucid_nb import config
-from lucid_nb.kernels import compiler, gemm, threads, tiling
+from lucid_nb.kernels import gemm, threads, tiling
 from lucid_nb.kernels.gemm import linear, matmul, matmul_into
 
 RANDOM = np.random.default_rng(4)
@@ -35,18 +34,6 @@ def assert_product(result, a, b):
     exact, bound = exact_product(a, b)
     assert result.dtype == a.dtype and result.shape == exact.shape
     assert np.all(np.abs(result - exact) <= bound)
-
-
-@pytest.fixture(params=[128, 256, 512])
-def width(request):
-    before = config.vector_width
-    try:
-        config.vector_width = request.param
-        if compiler.vector_width() != request.param:
-            pytest.skip(f"this CPU has no vectors of {request.param} bits")
-        yield request.param
-    finally:
-        config.vector_width = before
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

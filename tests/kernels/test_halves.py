@@ -4,22 +4,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from lucid_nb import config
-from lucid_nb.kernels import compiler, halves
+from lucid_nb.kernels import halves
 
 HALVES = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
-
-
-@pytest.fixture(params=[128, 256, 512])
-def width(request):
-    before = config.vector_width
-    try:
-        config.vector_width = request.param
-        if compiler.vector_width() != request.param:
-            pytest.skip(f"this CPU has no vectors of {request.param} bits")
-        yield request.param
-    finally:
-        config.vector_width = before
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
