@@ -28,7 +28,7 @@ FEWEST_UNITS = 8                                 # of work that a correlation is
 VECTOR = 16                                      # multiply-adds that cost as much as an element of other loops
 KINDS = {"w": "int64*", "i": "int64"}
 # The kernels of loops/correlation.py and their operands: memory of the dtype, words, an integer.
-FUNCTIONS = {"pack": "ddwwiiiiiiii", "correlate": "ddwddiiiiiwwww", "pack_slopes": "ddiiiiw",
+FUNCTIONS = {"pack": "ddwwiiiiiiii", "correlate": "ddwdiiiiiwwww", "pack_slopes": "ddiiiiw",
              "correlate_weights": "ddwwdiiiiiiiw", "correlate_across": "ddwdiiiiiiwwww", "pack_apart": "ddwwiiiiii"}
 
 
@@ -113,7 +113,6 @@ class Correlation:
         self.is_direct = bool(self.out_steps[4] == 1 and self.out_steps[3] == self.steps[3] == planes.results[2])
         self.together = max(1, at.RESULTS // max(1, prod(planes.results)))   # images in a run, for any limit
         self.weight_steps, self.weight_places = weight_steps, weight_places
-        self.no_bias = np.zeros(filters, self.dtype)
         kinds = KINDS | {"d": f"{self.dtype.name}*"}
         self.kernels = {function: range_kernel(f"correlation:{function}", *[kinds[letter] for letter in letters])
                         for function, letters in FUNCTIONS.items()}
@@ -137,7 +136,7 @@ class Correlation:
             else:
                 least = grain(taps * self.filters * width // VECTOR)
                 threads.launch(self.kernels["correlate"], len(part) * self.groups * self.pieces, least, *operands,
-                               self.no_bias, taps, self.filters, self.groups, self.pieces, int(self.is_direct), plan,
+                               taps, self.filters, self.groups, self.pieces, int(self.is_direct), plan,
                                self.sizes, self.steps, self.out_steps)
 
     def plan(self) -> np.ndarray:

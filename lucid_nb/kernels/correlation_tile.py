@@ -30,19 +30,18 @@ def weight_shape(dtype: str) -> tuple[int, int]:
 
 
 def forward_address(dtype: str, rows: int, vectors: int) -> int:
-    """The address of `void tile(taps, panel, x, offsets, c, c_row, cols, bias)`.
+    """The address of `void tile(taps, panel, x, offsets, c, c_row, cols)`.
 
-    C[i, j] = bias[i] + the sum over k of panel[k rows + i] x[offsets[k] + j] for j < cols, which is more than
+    C[i, j] = the sum over k of panel[k rows + i] x[offsets[k] + j] for j < cols, which is more than
     vectors - 1 vectors; C[i, j] at c + i c_row + j.
     """
-    return emission.kernel(f"correlate {rows}x{vectors}", dtype, "ippppiip", partial(forward, rows, vectors))
+    return emission.kernel(f"correlate {rows}x{vectors}", dtype, "ippppii", partial(forward, rows, vectors))
 
 
 def forward(rows: int, vectors: int, e: Emitter, taps: ir.Value, panel: ir.Value, x: ir.Value, offsets: ir.Value,
-            c: ir.Value, c_row: ir.Value, cols: ir.Value, bias: ir.Value) -> None:
+            c: ir.Value, c_row: ir.Value, cols: ir.Value) -> None:
     """Filters are the rows: each number of the panel meets vectors of neighbouring results."""
     masks = [None] * (vectors - 1) + [e.first(e.sub(cols, (vectors - 1) * e.lanes))]
-    first = [e.splat(e.load(e.at(bias, i))) for i in range(rows)]
 
     def step(k: ir.Value, carried: list) -> Sequence:
         left, *sums = carried
@@ -54,7 +53,7 @@ def forward(rows: int, vectors: int, e: Emitter, taps: ir.Value, panel: ir.Value
                 sums[i * vectors + j] = e.multiply_add(one, operand, sums[i * vectors + j])
         return [e.at(left, rows), *sums]
 
-    sums = e.unrolled(taps, step, [panel, *[value for value in first for _ in masks]], UNROLL)[1:]
+    sums = e.unrolled(taps, step, [panel, *[e.zero()] * (rows * vectors)], UNROLL)[1:]
     for i in range(rows):
         for j, mask in enumerate(masks):
             e.store_vector(sums[i * vectors + j], e.at(c, e.add(e.mul(c_row, i), j * e.lanes)), mask)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..intrinsics import address_of, call_address, mark_kernel
 from .random import BLOCK, fill
-from .softmax import inverse, reference
+from .softmax import block_product_sum, inverse, reference
 from .typed import (
     block,
     clear,
@@ -258,22 +258,11 @@ def clear_rows(x, step, rows, cols):
         clear(shift(x, i * step), cols)
 
 
-@block
-def block_dot(x, y, count):
-    """The sum of x * y."""
-    mark_kernel()
-    out_of_line()
-    total = convert(x, 0)
-    for j in range(count):
-        total = plus(total, x[j] * y[j])
-    return total
-
-
 @scalar
 def dot_rows(x, x_step, y, y_step, rows, cols, out):
     """out = the sum of x * y of each row."""
     for i in range(rows):
-        out[i] = block_dot(shift(x, i * x_step), shift(y, i * y_step), cols)
+        out[i] = block_product_sum(shift(x, i * x_step), shift(y, i * y_step), cols)
 
 
 @scalar

@@ -101,7 +101,7 @@ def pack_apart(start, stop, weights, panels, table, plan, runs, run, run_step, f
 
 
 @block
-def multiply_panel(plan, high, taps, panel, x, offsets, target, step, span, bias):
+def multiply_panel(plan, high, taps, panel, x, offsets, target, step, span):
     """One panel of filters on a run of `span` results; results of a filter are `step` elements apart."""
     wide, narrow, size = plan[at.WIDE], plan[at.NARROW], item_size(x)
     whole_tile = plan[at.HIGH_WIDE] if high else plan[at.LOW_WIDE]
@@ -110,7 +110,7 @@ def multiply_panel(plan, high, taps, panel, x, offsets, target, step, span, bias
     while j < span:                          # a range of a step that is not a constant could raise
         tile = whole_tile if span - j > narrow else last_tile
         call_address(tile, taps, address_of(panel), start + j * size, address_of(offsets), place + j * size, step,
-                     span - j, address_of(bias))
+                     span - j)
         j += wide
 
 
@@ -185,7 +185,7 @@ def copy_rows(source, pitch, filters, filter_step, rows, cols, target, filter_ou
                     place[j * col_out] = line[j]
 
 
-def correlate(start, stop, planes, panels, offsets, out, biases, taps, filters, groups, pieces, is_direct, plan, sizes,
+def correlate(start, stop, planes, panels, offsets, out, taps, filters, groups, pieces, is_direct, plan, sizes,
               steps, out_steps):
     """Unit: a group on one of the `pieces` of an image's result plane.
 
@@ -205,11 +205,10 @@ def correlate(start, stop, planes, panels, offsets, out, biases, taps, filters, 
             corner = shift(out, image * out_steps[0] + channel * out_steps[1] + depth * out_steps[2]
                            + row * out_steps[3] + col * out_steps[4])
             panel = shift(panels, (group * plan[at.PANELS] + number) * plan[at.PANEL_STEP])
-            bias = shift(biases, channel)
             if is_direct:
-                multiply_panel(plan, high, taps, panel, x, offsets, corner, out_steps[1], span, bias)
+                multiply_panel(plan, high, taps, panel, x, offsets, corner, out_steps[1], span)
             else:
-                multiply_panel(plan, high, taps, panel, x, offsets, room, at.TILE, span, bias)
+                multiply_panel(plan, high, taps, panel, x, offsets, room, at.TILE, span)
                 copy_rows(room, steps[3], rows_of(number, plan), at.TILE, rows, cols, corner, out_steps[1],
                           out_steps[3], out_steps[4])
 
