@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from lucid_nb.kernels import memory
+from lucid_nb.kernels.conv import conv, conv_input_grad, conv_weight_grad
+from lucid_nb.shapes import Window
 
 RANDOM = np.random.default_rng(5)
 
@@ -36,6 +39,31 @@ def naive(x, w, g, window):
         weight_slopes[:, :, *tap] = np.einsum(f"ngc{axes},ngf{axes}->gfc", read, slopes).reshape(w.shape[:2])
     inner = tuple(slice(low, low + size) for low, size in zip(window.low, x.shape[2:]))
     return result.reshape(g.shape), padded_slopes.reshape(*x.shape[:2], *padded.shape[3:])[:, :, *inner], weight_slopes
+
+
+def assert_all_near(x, w, window):
+    """The convolution and both gradients are as near as rounding allows."""
+    g = values((len(x), len(w), *window.output_sizes(x.shape[2:], w.shape[2:])), x.dtype)
+    results = conv(x, w, window), conv_input_grad(g, w, window, x.shape), conv_weight_grad(x, g, window, w.shape)
+    sizes = naive(np.abs(x), np.abs(w), np.abs(g), window)
+    for result, exact, size in zip(results, naive(x, w, g, window), sizes):
+        assert result.dtype == x.dtype and result.shape == exact.shape
+        assert np.all(np.abs(result - exact) <= 8 * np.finfo(x.dtype).eps * size)
+
+
+@st.composite
+def windows(draw, pairs, most_step, most_size):
+    """x shape, w shape and window of a small convolution with at least one result; `pairs` are the filters and channels
+    of a group."""
+    ndim = draw(st.integers(1, 3))
+    stride, dilation = (tuple(draw(st.integers(1, most_step)) for _ in range(ndim)) for _ in range(2))
+    low, high = (tuple(draw(st.integers(0, 3)) for _ in range(ndim)) for _ in range(2))
+    taps = tuple(draw(st.integers(1, 4)) for _ in range(ndim))
+    sizes = tuple(draw(st.integers(max(1, step * (count - 1) + 1 - a - b), most_size))
+                  for step, count, a, b in zip(dilation, taps, low, high))
+    groups, (filters, inputs) = draw(st.integers(1, 3)), draw(pairs)
+    window = Window(stride, low, high, dilation, groups)
+    return (draw(st.integers(1, 3)), inputs * groups, *sizes), (filters * groups, inputs, *taps), window
 
 
 @pytest.fixture
