@@ -16,9 +16,9 @@ whole blocks of words only; they are numbered through keys, then queries, heads 
 
 import numpy as np
 
-from ..intrinsics import address_of, call_address, mark_kernel
+from ..intrinsics import address_of, call_address, mark_kernel, multiply_add
 from .random import BLOCK, fill
-from .softmax import block_product_sum, inverse, reference
+from .softmax import inverse, reference
 from .typed import (
     block,
     clear,
@@ -27,6 +27,7 @@ from .typed import (
     larger_but_zeros,
     out_of_line,
     plus,
+    rounded,
     scalar,
     shift,
     stack_like,
@@ -37,6 +38,7 @@ QUERIES, KEYS = 64, 128                    # of a block
 TILE_ROWS = BLOCK // KEYS                  # for which a block of random words is
 WORDS = 4294967296.0                       # that there are
 STEPS = 11                                 # where they begin in `sizes`
+CHAINS = 8                                 # sums that grow side by side, each waiting for its last addition
 
 
 @scalar
@@ -81,6 +83,12 @@ def masked_max(line, mask, count, scale):
     return best
 
 
+@rounded
+def distance(score, scale, top):
+    """score * scale - top, rounded as the maximum was: exactly 0 there, so that a weight that is alone is exactly 1."""
+    return score * scale - top
+
+
 @block
 def powers(line, count, scale, top):
     """line = exp(line * scale - top); the sum."""
@@ -88,7 +96,7 @@ def powers(line, count, scale, top):
     out_of_line()
     total = convert(line, 0)
     for j in range(count):
-        value = exponential(line[j] * scale - top)
+        value = exponential(distance(line[j], scale, top))
         line[j] = value
         total = plus(total, value)
     return total
@@ -209,7 +217,7 @@ def slopes(line, slope, count, scale, top, share, delta):
     mark_kernel()
     out_of_line()
     for j in range(count):
-        weight = exponential(line[j] * scale - top) * share
+        weight = exponential(distance(line[j], scale, top)) * share
         line[j] = weight
         slope[j] = weight * (slope[j] - delta) * scale
 
@@ -259,10 +267,27 @@ def clear_rows(x, step, rows, cols):
 
 
 @scalar
+def dot_lines(x, x_step, y, y_step, rows, cols, sums):
+    """sums += x * y of each row, column by column."""
+    for j in range(cols):
+        for i in range(rows):
+            sums[i] = multiply_add(x[i * x_step + j], y[i * y_step + j], sums[i])
+
+
+@scalar
 def dot_rows(x, x_step, y, y_step, rows, cols, out):
-    """out = the sum of x * y of each row."""
-    for i in range(rows):
-        out[i] = block_product_sum(shift(x, i * x_step), shift(y, i * y_step), cols)
+    """out = the sum of x * y of each row, one chain of additions from the first column on, as a product adds.
+
+    Where a query looks at one key, the two sums of `slopes` are of equal numbers, and cancel if rounded alike.
+    """
+    for first in range(0, rows, CHAINS):
+        here, there, sums = shift(x, first * x_step), shift(y, first * y_step), shift(out, first)
+        count = min(CHAINS, rows - first)
+        clear(sums, count)
+        if count == CHAINS:
+            dot_lines(here, x_step, there, y_step, CHAINS, cols, sums)
+        else:
+            dot_lines(here, x_step, there, y_step, count, cols, sums)
 
 
 @scalar

@@ -11,6 +11,8 @@ from ..math.exponential import exp_float32, exp_float64
 
 INLINE: Any = dict(error_model="numpy", fastmath={"contract"}, forceinline=True)
 scalar = njit(**INLINE)
+# Each operation rounds: said outright, as a function that says nothing of contraction does as its caller does.
+rounded = njit(error_model="numpy", fastmath=False, forceinline=True)
 block = njit(error_model="numpy", fastmath={"contract"}, forceinline=False)
 any_order = njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True)
 
