@@ -12,7 +12,8 @@ from typing import Any
 from . import dtypes, expr
 from .apply import COMPARISONS, apply, compare, recorded, recorded_one
 from .array import Tensor, fresh, modes, ndarray
-from .op import Compiled, Elementwise, Facts, Rule, is_large, registry
+from .facts import Facts, Rule
+from .op import Compiled, Elementwise, is_large, registry
 from .shapes import LARGE
 from .tape import anywhere
 

@@ -18,10 +18,10 @@ PACKAGE = Path(lucid_nb.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 # Each may import what stands before it.
 ORDER = [
-    "errors", "config", "dtypes", "shapes", "windows", "expr", "vocabulary", "program", "printing", "backend",
-    "storage", "tape", "op", "views", "array", "apply", "anomaly", "backward", "register", "ops", "creation", "interop",
-    "fusion", "autograd", "random", "testing", "special", "lib", "linalg", "fft", "einops", "nn", "optim", "data", "io",
-    "models", "onnx", "visual", "distributed", "commands", "__main__"]
+    "errors", "config", "dtypes", "shapes", "trees", "windows", "expr", "vocabulary", "program", "printing",
+    "backend", "storage", "tape", "facts", "op", "views", "array", "apply", "anomaly", "backward", "forward",
+    "register", "ops", "creation", "interop", "fusion", "autograd", "random", "testing", "special", "lib", "linalg",
+    "fft", "einops", "nn", "optim", "data", "io", "models", "onnx", "visual", "distributed", "commands", "__main__"]
 DEVICES = ("kernels", "cuda", "mlx")
 FOR_DEVICES = {"errors", "config", "dtypes", "shapes", "windows", "expr", "vocabulary", "program", "printing"}
 # The command line shows and clears the store of kernels; the package itself hands out the number of threads.

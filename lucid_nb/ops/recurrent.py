@@ -16,7 +16,8 @@ from .. import backend, dtypes
 from ..apply import apply
 from ..array import Tensor, fresh
 from ..expr import Expr, Vocabulary, trace
-from ..op import Elementwise, Facts, Info, Primitive, Rule
+from ..facts import Facts, Rule
+from ..op import Elementwise, Info, Primitive
 from ..shapes import Walk
 from .linalg import matmul
 from .movement import astype, concat, permute_dims, reshape

@@ -7,7 +7,8 @@ import numpy as np
 
 from .. import backend, dtypes, shapes
 from ..expr import Expr, Vocabulary, trace
-from ..op import RESULT, Elementwise, Facts, Info, Primitive, Rule, registry
+from ..facts import Facts, Rule
+from ..op import RESULT, Elementwise, Info, Primitive, registry
 from ..storage import Slice
 
 

@@ -7,7 +7,8 @@ from ..apply import apply
 from ..array import Tensor
 from ..errors import DTypeError, ShapeError
 from ..expr import trace
-from ..op import RESULT, Elementwise, Facts, Info, Primitive, Rule, registry
+from ..facts import Facts, Rule
+from ..op import RESULT, Elementwise, Info, Primitive, registry
 from ..register import public
 from ..storage import Slice
 from .hosted import entry
