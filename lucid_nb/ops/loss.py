@@ -8,6 +8,8 @@ import numpy as np
 from .. import dtypes, shapes
 from ..apply import apply, operands
 from ..array import Tensor
+from ..backend import Table
+from ..backward import raw_runner
 from ..errors import DTypeError, IndexError, ShapeError
 from ..op import Info, Primitive
 from ..register import public
@@ -34,6 +36,20 @@ _cross_entropy_grad = Primitive(
     "cross_entropy_grad",
     lambda table, logits, target, g, ignore_index: table.cross_entropy_grad(logits, target, g, ignore_index),
     _pull_cross_entropy_grad, keeps=(0, 1, 2))
+
+
+def _mean_cross_entropy(table: Table, logits: Any, target: Any, ignore_index: int, count: float) -> Any:
+    losses = table.cross_entropy(logits, target, ignore_index)
+    return raw_runner.divide(raw_runner.sum(losses, axes=(0,), keepdims=False), count)
+
+
+def _pull_mean_cross_entropy(ops: Any, info: Info, g: Any, logits: Any, target: Any, ignore_index: int,
+                             count: float) -> tuple:
+    inner = ops.broadcast_to(ops.divide(g, count), shape=info.shape(1))
+    return ops.cross_entropy_grad(logits, target, inner, ignore_index=ignore_index), None
+
+
+_mean = Primitive("mean_cross_entropy", _mean_cross_entropy, _pull_mean_cross_entropy, keeps=(0, 1))
 REDUCTIONS = ("mean", "sum", "none")
 
 
@@ -54,22 +70,25 @@ def cross_entropy(logits: Any, target: Any, /, *, ignore_index: int = -100, redu
     if reduction not in REDUCTIONS:
         raise ShapeError(f"cross_entropy: reduction {reduction!r} is unknown. Use one of {', '.join(REDUCTIONS)}.")
     check_target("cross_entropy", logits, target)
-    logits = astype(logits, dtypes.real_float("cross_entropy", logits.dtype), copy=False)
-    rows, shape = examples(logits), target.shape
+    rows, shape = examples(_as(logits, dtypes.real_float("cross_entropy", logits.dtype))), target.shape
     check_classes("cross_entropy", target, rows.shape[1], ignore_index)
-    losses = apply(_cross_entropy, (rows, reshape(astype(target, dtypes.INT64, copy=False), -1)),
-                   {"ignore_index": ignore_index})
-    if reduction == "none":
-        return reshape(losses, shape)
-    total = sum(losses)
-    if reduction == "sum":
-        return total
-    counted = int(np.count_nonzero(target.to_host() != ignore_index))
-    return total / float(max(counted, 1))
+    classes = _as(target, dtypes.INT64)
+    given, params = (rows, classes if len(shape) == 1 else reshape(classes, -1)), {"ignore_index": ignore_index}
+    if reduction == "mean":
+        counted = int(np.count_nonzero(target.to_host() != ignore_index))
+        return apply(_mean, given, params | {"count": float(max(counted, 1))})
+    losses = apply(_cross_entropy, given, params)
+    return sum(losses) if reduction == "sum" else reshape(losses, shape)
+
+
+def _as(x: Tensor, dtype: np.dtype) -> Tensor:
+    return x if x.dtype == dtype else astype(x, dtype)
 
 
 def examples(x: Tensor) -> Tensor:
     """Scores of classes as one row an example: the classes, on axis 1 (0 of one example), become the last axis."""
+    if x.ndim == 2:
+        return x
     axis = min(x.ndim - 1, 1)
     order = (*range(axis), *range(axis + 1, x.ndim), axis)
     return reshape(permute_dims(x, order), shapes.product(x.shape[:axis] + x.shape[axis + 1:]), x.shape[axis])
@@ -90,6 +109,8 @@ def check_classes(op: str, target: Tensor, classes: int, other: int | None = Non
                   meaning: str = "ignore_index=") -> None:
     """Refuse targets that are no class and not the other number that is allowed, in words after its meaning."""
     values = target.to_host()
+    if values.size and np.minimum.reduce(values, None) >= 0 and np.maximum.reduce(values, None) < classes:
+        return
     bad = (values < 0) | (values >= classes)
     bad = bad if other is None else bad & (values != other)
     if bad.any():
