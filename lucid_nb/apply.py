@@ -206,9 +206,9 @@ def version_of(tensor: Tensor) -> Version:
 def recorded(op: Elementwise | Primitive, inputs: Sequence[Tensor], edges: tuple, result: Any, params: Params) -> Any:
     """Results with the node that leads back; it saves exactly what the op's gradient reads."""
     outputs = [fresh(r) for r in result] if type(result) is tuple else [fresh(result)]
-    like: Any = tuple([(x.shape, x.dtype) for x in (*inputs, outputs[0])])
+    like: Any = tuple([(x.shape, x.dtype) for x in (*inputs, *outputs)])
     if isinstance(op, Primitive):
-        if not (op.is_differentiable and dtypes.is_inexact(like[-1][1])):
+        if not (op.is_differentiable and dtypes.is_inexact(outputs[0].dtype)):
             return tuple(outputs) if type(result) is tuple else outputs[0]
         kept = tuple([len(inputs) if number == RESULT else number for number in op.keeps])
         node = Node(op, params, edges, like, *save(kept, [*inputs, *outputs]), tape.user_place())

@@ -12,6 +12,7 @@ from . import anomaly, backend, tape
 from .apply import apply, as_operand
 from .array import Leaf, Tensor, fresh
 from .errors import DeviceError, GradError, described
+from .graph import Wanted
 from .op import registry
 from .shapes import LARGE
 from .storage import Broadcast, Movement, Permute, Version
@@ -172,9 +173,9 @@ def seed_gradient(output: Tensor, gradient: Any) -> Tensor:
     return gradient
 
 
-def gradients_of(outputs: Sequence[Tensor], seeds: Sequence[Any], retain_graph: bool,
-                 create_graph: bool) -> dict[Any, Any]:
-    """{leaf: gradient}: raw arrays, or with create_graph Tensors."""
+def gradients_of(outputs: Sequence[Tensor], seeds: Sequence[Any], retain_graph: bool, create_graph: bool,
+                 wanted: Wanted | None = None) -> dict[Any, Any]:
+    """{leaf: gradient}: raw arrays, or with create_graph Tensors; of `wanted` too, if that is given."""
     roots = []
     for output, seed in zip(outputs, seeds):
         node = output.refresh().node
@@ -184,11 +185,19 @@ def gradients_of(outputs: Sequence[Tensor], seeds: Sequence[Any], retain_graph: 
         roots.append((node, seed if create_graph else seed.raw))
     runner = recording_runner if create_graph else raw_runner
     with tape.grad_mode(create_graph):
-        if not (sys.modules.get(CONFIG) or import_module(CONFIG)).check_nan:
-            return tape.backward(roots, runner, retain_graph or create_graph)
-        found = tape.backward(roots, runner, retain_graph or create_graph, partial(anomaly.pull, raw_runner))
+        return pulled(roots, runner, retain_graph or create_graph, wanted)
+
+
+def pulled(roots: list[tuple[Any, Any]], runner: Runner, retain_graph: bool, wanted: Wanted | None) -> dict:
+    """`tape.backward`, on the watch for NaN where `config.check_nan` asks for it."""
+    if not (sys.modules.get(CONFIG) or import_module(CONFIG)).check_nan:
+        found = tape.backward(roots, runner, retain_graph, wanted=wanted)
+    else:
+        found = tape.backward(roots, runner, retain_graph, partial(anomaly.pull, raw_runner), wanted)
         anomaly.check_sums(found)
-        return found
+    if wanted is not None:
+        found |= wanted.found
+    return found
 
 
 def backward(self: Tensor, gradient: Any = None, *, retain_graph: bool = False, create_graph: bool = False,

@@ -188,7 +188,7 @@ class Node:
         self.op = op
         self.plan = plan              # of a formula: its Plan; of a primitive: the parameters of the call
         self.edges = edges
-        self.like = like              # (shape, dtype) of each input, then of the result; None when all are the same
+        self.like = like              # (shape, dtype) of each input, then of each result; None when all are the same
         self.saved = saved
         self.versions = versions
         self.stamp = stamp            # sum of the versions' counts: they only grow, so it tells any change
@@ -302,11 +302,13 @@ def pull(node: Any, g: Any, call: Caller, retain_graph: bool) -> tuple[Any, Any]
 Pull = Callable[[Any, Any, Caller, bool], tuple[Any, Any]]
 
 
-def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool, pull: Pull = pull) -> dict[Any, Any]:
+def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool, pull: Pull = pull,
+             wanted: Any = None) -> dict[Any, Any]:
     """Send gradients from the roots, pairs (node, gradient), to the leaves, latest node first. Gives {leaf: gradient}.
 
-    The order is that of recording, reversed, so sums of gradients do not depend on anything else.
+    Sums are made in the order of recording, reversed. `wanted`, see graph.Wanted, takes up those of computed tensors.
     """
+    ways, asked = (None, ()) if wanted is None else (wanted.ways, wanted.nodes)
     leaves: dict[Any, Any] = {}
     pending: dict[Any, Any] = {}         # what has arrived at a node; for one with several results, a dict
     heap: list[tuple[int, Any]] = []
@@ -314,19 +316,18 @@ def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool, pul
     gradients, targets = zip(*[(g, node) for node, g in roots])
     while True:
         for g, target in zip(gradients, targets):
-            if target is None or g is None:
+            if target is None or g is None or (ways is not None and target not in ways):
                 continue
             arrived = leaves if type(target) is Leaf else pending
             before = arrived.get(target)
             if before is not None:
                 arrived[target] = call.add(before, g) if type(g) is not dict else add_parts(call, before, g)
-            else:
-                arrived[target] = g
-                if arrived is pending:
-                    if upcoming is None:
-                        upcoming = target
-                    else:
-                        heappush(heap, (target.sequence, target))
+                continue
+            arrived[target] = g
+            if arrived is pending and upcoming is None:
+                upcoming = target
+            elif arrived is pending:
+                heappush(heap, (target.sequence, target))
         if heap:
             node = (heappop(heap) if upcoming is None else heappushpop(heap, (upcoming.sequence, upcoming)))[1]
         elif upcoming is None:
@@ -337,4 +338,6 @@ def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool, pul
         g = pending.pop(node)
         if node.watch is not None:
             g = call.watched(node.watch, g)
+        if node in asked:
+            wanted.found[node] = g
         gradients, targets = pull(node, g, call, retain_graph)

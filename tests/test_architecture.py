@@ -19,7 +19,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # Each may import what stands before it.
 ORDER = [
     "errors", "config", "dtypes", "shapes", "trees", "windows", "expr", "vocabulary", "program", "printing",
-    "backend", "storage", "tape", "facts", "op", "views", "array", "apply", "anomaly", "backward", "forward",
+    "backend", "storage", "tape", "graph", "facts", "op", "views", "array", "apply", "anomaly", "backward", "forward",
     "register", "ops", "creation", "interop", "fusion", "autograd", "random", "testing", "special", "lib", "linalg",
     "fft", "einops", "nn", "optim", "data", "io", "models", "onnx", "visual", "distributed", "commands", "__main__"]
 DEVICES = ("kernels", "cuda", "mlx")

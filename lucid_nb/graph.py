@@ -1,0 +1,40 @@
+"""The graph behind tensors: which nodes a result depends on, and which of them lead to what somebody asks about."""
+
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import Any
+
+from .tape import Leaf, Port
+
+
+def edges_of(node: Any) -> Sequence[Any]:
+    """Where a node's gradients go, None for nowhere."""
+    return (node.node,) if type(node) is Port else () if type(node) is Leaf else node.edges
+
+
+def reachable(roots: Iterable[Any], since: int | None = None) -> list[Any]:
+    """Every node and port that the roots depend on, earliest first, leaves left out; of those recorded `since` only."""
+    found, stack = set(), [node for node in roots if node is not None]
+    while stack:
+        node = stack.pop()
+        if type(node) is not Leaf and node not in found and (since is None or node.sequence < since):
+            found.add(node)
+            stack += [edge for edge in edges_of(node) if edge is not None]
+    return sorted(found, key=attrgetter("sequence"), reverse=True)
+
+
+class Wanted:
+    """Of which nodes, leaves or not, gradients are asked for: backward goes only where a way leads to them.
+
+    `since`: the sequence number after which all ways to them were recorded, where that is known.
+    """
+
+    __slots__ = ("found", "nodes", "ways")
+
+    def __init__(self, nodes: Iterable[Any], roots: Iterable[Any], since: int | None = None) -> None:
+        self.nodes = frozenset(nodes)
+        self.ways = {*self.nodes}
+        self.found: dict[Any, Any] = {}       # of what was computed; backward gives the leaves'
+        for node in reachable(roots, since):
+            if any(edge in self.ways for edge in edges_of(node)):
+                self.ways.add(node)
