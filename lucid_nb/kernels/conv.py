@@ -8,7 +8,7 @@ least for the few images of small results that are summed in one run.
 
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache, wraps
-from itertools import product
+from itertools import chain, pairwise, product
 from math import prod
 from typing import Any
 
@@ -19,7 +19,7 @@ from ..shapes import Shape, Window
 from . import correlation_tile, depthwise, emission, memory, microkernel, threads, winograd
 from . import correlation_words as at
 from .layout import contiguous
-from .planes import Planes, forward_planes, geometry, remainders, triple
+from .planes import Axis, Planes, forward_planes, geometry, remainders, triple
 from .steps import SINGLE, grain, narrow, range_kernel
 
 SIGNED = {f"uint{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}      # sums and products of integers wrap alike
@@ -29,7 +29,7 @@ VECTOR = 16                                      # multiply-adds that cost as mu
 KINDS = {"w": "int64*", "i": "int64"}
 # The kernels of loops/correlation.py and their operands: memory of the dtype, words, an integer.
 FUNCTIONS = {"pack": "ddwwiiiiiiii", "correlate": "ddwdiiiiiwwww", "pack_slopes": "ddiiiiw",
-             "correlate_weights": "ddwwdiiiiiiiw", "correlate_across": "ddwdiiiiiiwwww", "pack_apart": "ddwwiiiiii"}
+             "correlate_weights": "ddwwdiiiiiiiw", "correlate_across": "ddwdiiiiiiiwwwww", "pack_apart": "ddwwiiiiii"}
 
 
 def _for_all_dtypes(entry: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -125,25 +125,30 @@ class Correlation:
         panels = self._packed(weights, plan) if panels is None else panels
         for images in self._chunks(len(x), 1):
             part = x[images]
-            operands = self.planes.fill(part), panels, self.offsets, result[images]
+            filled, out = self.planes.fill(part), result[images]
             if self.lies_across:
+                turns, kinds = self.turns
+                channels = self.channels // self.groups
+                block = -(-channels // -(-taps // at.DEPTH))
                 rows, run = len(part) * depth * height, max(1, at.ACROSS_RESULTS // width)
                 units = -(-rows // run) * self.groups
                 parts = min(int(plan[at.PANELS]), -(-FEWEST_UNITS // units))
                 least = grain(taps * self.filters * run * width // VECTOR // parts)
-                threads.launch(self.kernels["correlate_across"], units * parts, least, *operands, taps, self.filters,
-                               self.groups, parts, rows, run, plan, self.results, self.steps, self.out_steps)
+                threads.launch(self.kernels["correlate_across"], units * parts, least, filled, panels, turns, out,
+                               channels, block, self.filters, self.groups, parts, rows, run, plan, kinds, self.results,
+                               self.steps, self.out_steps)
             else:
                 least = grain(taps * self.filters * width // VECTOR)
-                threads.launch(self.kernels["correlate"], len(part) * self.groups * self.pieces, least, *operands,
-                               taps, self.filters, self.groups, self.pieces, int(self.is_direct), plan,
-                               self.sizes, self.steps, self.out_steps)
+                threads.launch(self.kernels["correlate"], len(part) * self.groups * self.pieces, least, filled, panels,
+                               self.offsets, out, taps, self.filters, self.groups, self.pieces, int(self.is_direct),
+                               plan, self.sizes, self.steps, self.out_steps)
 
     def plan(self) -> np.ndarray:
         """The panels of filters, and the tiles for them."""
-        taps, width = len(self.offsets), self.planes.results[2]
+        taps = len(self.offsets)
         if self.lies_across:
-            return across_plan(self.dtype.name, self.filters, taps, width, self.most_vectors, config.vector_width)
+            return across_plan(self.dtype.name, self.filters, taps, self.planes.axes[2], self.most_vectors,
+                               config.vector_width)
         return along_plan(self.dtype.name, self.filters, taps, config.vector_width)
 
     def _packed(self, weights: np.ndarray, plan: np.ndarray) -> np.ndarray:
@@ -156,6 +161,11 @@ class Correlation:
                        self.weight_places, plan, taps, self.filters, *self.weight_steps, runs, run, run_step,
                        int(is_across))
         return panels
+
+    @cached_property
+    def turns(self) -> tuple[np.ndarray, np.ndarray]:
+        """What tiles go through where filters lie in the vectors."""
+        return self.planes.turns(self.channels // self.groups)
 
     @cached_property
     def weight_runs(self) -> tuple[int, int, int]:
@@ -234,21 +244,23 @@ def along_plan(dtype: str, filters: int, taps: int, vector_width: int | str) -> 
 
 
 @lru_cache(1024)
-def across_plan(dtype: str, filters: int, taps: int, width: int, most_vectors: int, vector_width: int | str
+def across_plan(dtype: str, filters: int, taps: int, columns: Axis, most_vectors: int, vector_width: int | str
                 ) -> np.ndarray:
-    """Panels of filters in the vectors, on runs of a row's results."""
-    (most, vectors, together), lanes = correlation_tile.across_shape(dtype, width), emission.lanes(dtype)
+    """Panels of filters in the vectors, on even runs of a row's results."""
+    width, lanes = columns.results, emission.lanes(dtype)
+    most, vectors, together = correlation_tile.across_shape(dtype, width)
     vectors = min(vectors, most_vectors, -(-filters // lanes))
     panels, runs = -(-filters // (vectors * lanes)), -(-width // most)
     last = -(-(filters - (panels - 1) * vectors * lanes) // lanes)
-    short, long_runs = divmod(width, runs)
-    long = short + bool(long_runs)
-    tiles = [correlation_tile.across_address(dtype, 1, results, count) for count in (vectors, last)
-             for results in (long, short)]
-    of_rows = [correlation_tile.across_address(dtype, together, width, count) for count in (vectors, last)] \
-        if together > 1 else [0, 0]
+
+    @lru_cache
+    def tiles(rows: int, results: int, clips: correlation_tile.Clips) -> list[int]:
+        return [correlation_tile.across_address(dtype, rows, results, count, clips) for count in (vectors, last)]
+    edges = [run * width // runs for run in range(runs + 1)]
+    table = [(start, *tiles(1, stop - start, columns.clips(start, stop))) for start, stop in pairwise(edges)]
+    of_rows = tiles(together, width, columns.clips(0, width)) if together > 1 else [0, 0]
     return np.array([vectors * lanes, last * lanes, panels - 1, panels, *_packs(dtype, vectors * lanes, last * lanes),
-                     vectors * lanes * taps, long, short, long_runs, runs, *tiles, together, *of_rows])
+                     vectors * lanes * taps, columns.turn, together, *of_rows, runs, *chain(*table)])
 
 
 def _packs(dtype: str, high: int, low: int) -> list[int]:

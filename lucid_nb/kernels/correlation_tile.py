@@ -8,12 +8,14 @@ where they have channels in the vectors, since NumPy's and PyTorch's memory has 
 """
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 
 from llvmlite import ir
 
 from . import emission
 from .emission import INDEX, Emitter
 
+Clips = tuple[tuple[int, int], ...]
 UNROLL = 4                       # taps in a turn of the loop
 MOST_VECTORS = 4                 # of filters in a tile
 
@@ -68,38 +70,41 @@ def across_shape(dtype: str, width: int) -> tuple[int, int, int]:
     return results, max(1, min(MOST_VECTORS, sums // (results * rows))), rows
 
 
-def across_address(dtype: str, rows: int, results: int, vectors: int) -> int:
-    """The address of `void tile(taps, panel, x, offsets, c, c_row, filters, adds, places)`.
+def across_address(dtype: str, rows: int, results: int, vectors: int, clips: Clips) -> int:
+    """The address of `void tile(turns, panel, x, table, c, c_row, filters, adds, places)`.
 
-    C[f, r, j] (+)= the sum over k of panel[k w + f] x_r[offsets[k] + j] for f < filters, which is more than vectors - 1
-    vectors; w = vectors * lanes. With one row x_0 = x, and C[f, 0, j] lies at c + f c_row + j; with more, row r is
-    places[r] elements further in x and places[rows + r] in c.
+    C[f, r, j] (+)= the sum over taps k of panel[k w + f] x_r[offset of k + j] for f < filters, which is more than
+    vectors - 1 vectors; w = vectors * lanes. Row r begins places[2r] elements after x, and C[f, r, j] lies at
+    c + places[2r + 1] + f c_row + j. Taps come in turns of one for each of `clips`, which says for which results j of
+    a row it is not known to read zeros; of each turn the table has the number of the first tap, whose others follow
+    it, and the offset of each.
     """
-    return emission.kernel(f"correlate across {rows}x{results}x{vectors}", dtype, "ippppiiip",
-                           partial(across, rows, results, vectors))
+    return emission.kernel(f"correlate across {rows}x{results}x{vectors} {clips}", dtype, "ippppiiip",
+                           partial(across, rows, results, vectors, clips))
 
 
-def across(rows: int, results: int, vectors: int, e: Emitter, taps: ir.Value, panel: ir.Value, x: ir.Value,
-           offsets: ir.Value, c: ir.Value, c_row: ir.Value, filters: ir.Value, adds: ir.Value,
+def across(rows: int, results: int, vectors: int, clips: Clips, e: Emitter, turns: ir.Value, panel: ir.Value,
+           x: ir.Value, table: ir.Value, c: ir.Value, c_row: ir.Value, filters: ir.Value, adds: ir.Value,
            places: ir.Value) -> None:
     """Results are the rows of the tile: each number that a tap reads meets the vectors of filters."""
-    at_row = [0 if rows == 1 else e.load(e.at(places, r, INDEX), INDEX) for r in range(2 * rows)]
-    starts = [e.at(x, offset) for offset in at_row[:rows]]
+    at_row = [e.load(e.at(places, word, INDEX), INDEX) for word in range(2 * rows)]
+    starts = [e.at(x, offset) for offset in at_row[::2]]
 
-    def step(k: ir.Value, carried: list) -> Sequence:
-        right, *sums = carried
-        tap = e.load(e.at(offsets, k, INDEX), INDEX)
-        operands = [e.load_vector(e.at(right, v * e.lanes)) for v in range(vectors)]
-        for r, start in enumerate(starts):
-            line = e.at(start, tap)
-            for j in range(results):
-                one, first = e.splat(e.load(e.at(line, j))), (r * results + j) * vectors
+    def turn(_: ir.Value, carried: list) -> Sequence:
+        words, *sums = carried
+        right = e.at(panel, e.mul(e.load(words, INDEX), vectors * e.lanes))
+        for t, (first, stop) in enumerate(clips):
+            tap = e.load(e.at(words, t + 1, INDEX), INDEX)
+            operands = [e.load_vector(e.at(right, (t * vectors + v) * e.lanes)) for v in range(vectors)]
+            for (r, start), j in product(enumerate(starts), range(first, stop)):
+                one, place = e.splat(e.load(e.at(e.at(start, tap), j))), (r * results + j) * vectors
                 for v, operand in enumerate(operands):
-                    sums[first + v] = e.multiply_add(one, operand, sums[first + v])
-        return [e.at(right, vectors * e.lanes), *sums]
+                    sums[place + v] = e.multiply_add(one, operand, sums[place + v])
+        return [e.at(words, len(clips) + 1, INDEX), *sums]
 
-    sums = e.unrolled(taps, step, [panel, *[e.zero()] * (rows * results * vectors)], UNROLL)[1:]
-    targets = [e.at(c, e.sub(offset, r * results)) for r, offset in enumerate(at_row[rows:])]
+    sums = [e.zero()] * (rows * results * vectors)
+    sums = e.unrolled(turns, turn, [table, *sums], max(1, UNROLL // len(clips)))[1:]
+    targets = [e.at(c, e.sub(offset, r * results)) for r, offset in enumerate(at_row[1::2])]
     store_across(rows * results, vectors, e, sums, targets, c_row, filters, adds)
 
 
@@ -146,14 +151,20 @@ def store_across(count: int, vectors: int, e: Emitter, sums: Sequence[ir.Value],
         for lane, value in enumerate(e.transpose([sums[t * vectors + v] for t in range(count)])):
             number = v * e.lanes + lane
             with e.when(e.compare(number, "<", filters)):
-                for target, inside in zip(targets, masks):
-                    place = e.at(target, e.mul(c_row, number))
-                    before, = e.either(e.compare(adds, "!=", 0), partial(_loaded, e, place, inside), partial(_zeros, e))
-                    e.store_vector(e.add(before, value), place, inside)
+                # All are loaded before any is stored: a masked load waits for a store that overlaps its other lanes.
+                places = [e.at(target, e.mul(c_row, number)) for target in targets]
+                before, = e.either(e.compare(adds, "!=", 0), partial(_loaded, e, places, masks), partial(_zeros, e))
+                total = e.add(before, value)
+                for place, inside in zip(places, masks):
+                    e.store_vector(total, place, inside)
 
 
-def _loaded(e: Emitter, place: ir.Value, inside: ir.Value) -> list[ir.Value]:
-    return [e.load_vector(place, inside)]
+def _loaded(e: Emitter, places: Sequence[ir.Value], masks: Sequence[ir.Value]) -> list[ir.Value]:
+    """The lanes of each mask from its place."""
+    found = None
+    for place, inside in zip(places, masks):
+        found = e.load_vector(place, inside, found)
+    return [found]
 
 
 def _zeros(e: Emitter) -> list[ir.Value]:

@@ -5,8 +5,10 @@
 HIGH, LOW, HIGH_PANELS, PANELS, PACK_HIGH, PACK_LOW, PANEL_STEP = range(7)
 # The tiles where results lie in the vectors: columns of a tile and of the last one of a run.
 WIDE, NARROW, HIGH_WIDE, HIGH_NARROW, LOW_WIDE, LOW_NARROW = range(7, 13)
-# The runs of a row's results where filters lie in the vectors, the tiles, and of short rows those for several at once.
-LONG, SHORT, LONG_RUNS, RUNS, HIGH_LONG, HIGH_SHORT, LOW_LONG, LOW_SHORT, TOGETHER, HIGH_ROWS, LOW_ROWS = range(7, 18)
+# Where filters lie in the vectors: the taps of a turn, of short rows how many one tile takes and the tiles for them,
+# and the runs of a row's results: each has its first result and its tiles.
+TURN, TOGETHER, HIGH_ROWS, LOW_ROWS, RUNS, RUN_TABLE = range(7, 13)
+FIRST, HIGH_RUN, LOW_RUN, RUN_WORDS = range(4)
 # The blocks of taps and the panels of filters of a gradient of weights, and the tiles for them.
 TAPS, LAST_TAPS, BLOCKS, PANEL, LAST_PANEL, PANEL_CUTS = range(6)
 PACK, LAST_PACK, WHOLE, FEW_FILTERS, FEW_TAPS, FEW_BOTH = range(6, 12)
@@ -17,4 +19,5 @@ RESULTS = 1024               # of a run of the gradient of weights: their panel 
 BLOCKS_A_UNIT = 8            # blocks of taps that read the same run one after the other
 DEPTH = 512                  # taps that are gone through at a time where filters lie across the vectors
 ACROSS_RESULTS = 448         # results of a run where filters lie across the vectors: what their taps read stays near
+MOST_KINDS = 16              # of rows of results, by the taps that read zeros for all of a row
 MOST_TAPS, MOST_LANES = 32, 256     # that are packed at a time: taps of a run, and four of the widest vectors

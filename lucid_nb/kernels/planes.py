@@ -14,11 +14,13 @@ import numpy as np
 from .. import config
 from ..shapes import Shape, Window
 from . import correlation_tile, memory, threads
-from .correlation_words import TILE
+from .correlation_words import MOST_KINDS, TILE
 from .layout import contiguous
 from .steps import grain, range_kernel
 
 Offsets = tuple[int, ...]
+MOST_CLIPPED = 9                 # taps in a turn of a tile
+WORTH_CLIPPING = 0.99            # the share of multiplications that is left
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,36 @@ class Axis:
     def phases(self) -> Offsets:
         """The remainders of the stride that are read; each has a plane."""
         return tuple(sorted({tap % self.stride for tap in self.taps}))
+
+    @cached_property
+    def inside(self) -> tuple[tuple[int, int], ...]:
+        """Of each tap the first result for which it reads the array and not its padding, and what follows the last."""
+        ranges = ((max(0, -((tap - self.low) // self.stride)),
+                   min(self.results, (self.low + self.size - 1 - tap) // self.stride + 1)) for tap in self.taps)
+        return tuple((first, stop) if first < stop else (0, 0) for first, stop in ranges)
+
+    @cached_property
+    def kinds(self) -> tuple[list[Offsets], list[int]]:
+        """The different sets of taps, by number, that read the array, and which of them each result has."""
+        sets = [tuple(number for number, (first, stop) in enumerate(self.inside) if first <= j < stop)
+                for j in range(self.results)]
+        kinds = sorted(set(sets))
+        return kinds, [kinds.index(taps) for taps in sets]
+
+    @cached_property
+    def turn(self) -> int:
+        """The taps in a turn of a tile along this axis: all where so many read padding that it pays to leave those
+        out, otherwise one."""
+        count = len(self.taps)
+        work = sum(stop - first for first, stop in self.inside) / max(1, count * self.results)
+        return count if count <= MOST_CLIPPED and work <= WORTH_CLIPPING else 1
+
+    def clips(self, start: int, stop: int) -> tuple[tuple[int, int], ...]:
+        """Of each tap of a turn which results of [start, stop) it is needed for, counted from start."""
+        if self.turn == 1 and len(self.taps) > 1:
+            return ((0, stop - start),)
+        ranges = ((max(first, start) - start, min(last, stop) - start) for first, last in self.inside)
+        return tuple((first, last) if first < last else (0, 0) for first, last in ranges)
 
     @cached_property
     def whole(self) -> bool:
@@ -125,6 +157,29 @@ class Planes:
         _, height, width = self.shape[3:]
         plane = prod(self.shape)
         return plane * channels, plane * channels // groups, height * width, width
+
+    def turns(self, channels: int) -> tuple[np.ndarray, np.ndarray]:
+        """What tiles go through for rows of results, without taps that read zeros for all of a row, as
+        loops/correlation.py reads it.
+
+        The first array has for each kind of rows and each turn the number of its first tap and the offsets of its taps;
+        the second the kinds, of each the place of its first turn and the turns of a channel, then each row's kind.
+        """
+        (depths, of_depth), (heights, of_height) = (axis.kinds for axis in self.axes[:2])
+        counts, turn = [len(axis.taps) for axis in self.axes], self.axes[2].turn
+        if len(depths) * len(heights) > MOST_KINDS:
+            depths, heights = [tuple(range(counts[0]))], [tuple(range(counts[1]))]
+            of_depth, of_height = [0] * len(of_depth), [0] * len(of_height)
+        offsets = self.offsets(channels)
+        numbers = np.arange(offsets.size).reshape(channels, *counts)
+        tables, kinds, place = [], [], 0
+        for chosen in product(depths, heights):
+            of_turns = numbers[np.ix_(range(channels), *chosen)].reshape(-1, turn)
+            tables.append(np.column_stack([of_turns[:, 0], offsets[of_turns]]).ravel())
+            kinds += [place, len(of_turns) // channels]
+            place += tables[-1].size
+        rows = np.add.outer(np.array(of_depth) * len(heights), of_height).ravel()
+        return np.concatenate(tables), np.array([len(tables), *kinds, *rows])
 
     @cached_property
     def pieces(self) -> tuple[int, Offsets]:

@@ -78,7 +78,11 @@ def test_conv_and_gradients_across_tiles(x_shape, w_shape, window, dtype):
     ((1, 21, 3, 6, 5), (33, 21, 2, 3, 3), Window((1, 2, 1), (1, 1, 1), (0, 1, 1), (1, 1, 1))),
     ((2, 16, 1, 70), (16, 16, 1, 40), Window((1, 2), (0, 3), (0, 40), (1, 1))),
     ((2, 17, 2), (5, 17, 2), Window((3,), (3,), (3,), (2,))),       # a tap that never meets the input
-    ((1, 32, 3, 1), (4, 32, 3, 2), Window((1, 2), (1, 3), (1, 3), (1, 2)))], ids=str)
+    ((1, 32, 3, 1), (4, 32, 3, 2), Window((1, 2), (1, 3), (1, 3), (1, 2))),
+    ((3, 16, 7, 7), (48, 16, 3, 3), Window((1, 1), (1, 1), (1, 1), (1, 1))),       # short rows, few kinds of them
+    ((2, 16, 2, 5), (16, 16, 3, 3), Window((1, 1), (4, 4), (4, 4), (1, 1))),       # rows and columns that read nothing
+    ((1, 16, 19, 30), (16, 16, 19, 2), Window((1, 1), (18, 1), (18, 1), (1, 1))),  # more kinds than are told apart
+    ((2, 16, 4, 5, 20), (16, 16, 3, 3, 3), Window((1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 2)))], ids=str)
 def test_conv_and_gradients_with_filters_in_the_vectors(x_shape, w_shape, window, dtype, width, monkeypatch):
     monkeypatch.setattr(config, "vector_width", width)
     assert_all_near(values(x_shape, dtype), values(w_shape, dtype), window)
@@ -190,9 +194,21 @@ def test_conv_without_memory_for_planes_makes_those_of_one_image_at_a_time(monke
     assert words in config.SETTINGS["conv_view_limit_mb"].allowed
 
 
+@pytest.mark.parametrize("sizes", [(7, 7), (5, 30), (1, 3), (3, 4, 4)], ids=str)
+def test_conv_of_an_image_gives_the_same_bits_alone_and_in_a_batch(sizes):
+    ndim, x, w = len(sizes), values((5, 32, *sizes)), values((32, 32, *(3,) * len(sizes)))
+    window = Window((1,) * ndim, (1,) * ndim, (1,) * ndim, (1,) * ndim)
+    together = conv(x, w, window), conv_input_grad(x, w, window, x.shape)
+    for image in range(5):
+        one = x[image:image + 1]
+        for result, alone in zip(together, (conv(one, w, window), conv_input_grad(one, w, window, one.shape))):
+            np.testing.assert_array_equal(result[image], alone[0])
+
+
 @pytest.mark.serial
-def test_conv_gives_the_same_bits_for_any_number_of_threads():
-    window, x, w = Window((1, 1), (1, 1), (1, 1), (1, 1)), values((4, 16, 40, 40)), values((18, 16, 3, 3))
+@pytest.mark.parametrize("x_shape,filters", [((4, 16, 40, 40), 18), ((9, 64, 7, 7), 64), ((9, 40, 28, 28), 48)])
+def test_conv_gives_the_same_bits_for_any_number_of_threads(x_shape, filters):
+    window, x, w = Window((1, 1), (1, 1), (1, 1), (1, 1)), values(x_shape), values((filters, x_shape[1], 3, 3))
     found, before = set(), threads.num_threads()
     try:
         for number in (1, 2, 3):

@@ -114,61 +114,68 @@ def multiply_panel(plan, high, taps, panel, x, offsets, target, step, span):
         j += wide
 
 
-@block
-def multiply_row(plan, taps, high, panel, x, offsets, target, step, filters, adds):
-    """One panel of filters on a row of results, run by run."""
-    j, size = 0, item_size(x)
-    for run in range(plan[at.RUNS]):
-        is_long = run < plan[at.LONG_RUNS]
-        if high:
-            tile = plan[at.HIGH_LONG] if is_long else plan[at.HIGH_SHORT]
-        else:
-            tile = plan[at.LOW_LONG] if is_long else plan[at.LOW_SHORT]
-        call_address(tile, taps, address_of(panel), address_of(x) + j * size, address_of(offsets),
-                     address_of(target) + j * size, step, filters, adds, 0)
-        j += plan[at.LONG] if is_long else plan[at.SHORT]
-
-
-def correlate_across(start, stop, planes, panels, offsets, out, taps, filters, groups, parts, rows, run, plan, results,
-                     steps, out_steps):
+def correlate_across(start, stop, planes, panels, turns, out, channels, block_channels, filters, groups, parts, rows,
+                     run, plan, kinds, results, steps, out_steps):
     """Unit: a run of `run` of the `rows` rows of results of a group, with one of the `parts` parts of its panels.
 
-    Rows are counted through images, depth and height alike. results: depth, height, width. steps, out_steps: as in
-    `correlate`; the last of out_steps is 1.
+    Rows are counted through images, depth and height alike; turns, kinds: as Planes.turns makes them. Of the `channels`
+    channels of a group block_channels are gone through at a time. results: depth, height, width. steps, out_steps: as
+    in `correlate`; the last of out_steps is 1.
     """
     mark_kernel()
-    places = stack_of(np.int64, 2 * at.MOST_ROWS)
+    places, stops = stack_of(np.int64, 2 * at.ACROSS_RESULTS), stack_of(np.int64, at.MOST_KINDS)
     for unit in range(start, stop):
         part, group, first_result = unit % parts, unit // parts % groups, unit // parts // groups * run
-        for k in range(0, taps, at.DEPTH):
-            depth, here = min(at.DEPTH, taps - k), shift(offsets, k)
+        sort_rows(first_result, min(first_result + run, rows), kinds, results, steps, out_steps, places, stops)
+        x = shift(planes, group * steps[1])
+        channel = 0
+        while channel < channels:                # as in multiply_panel
+            deep, adds = min(block_channels, channels - channel), int(channel > 0)
             for number in range(part * plan[at.PANELS] // parts, (part + 1) * plan[at.PANELS] // parts):
-                first, lanes = first_row(number, plan), rows_of(number, plan)
-                panel = shift(panels, (group * plan[at.PANELS] + number) * plan[at.PANEL_STEP] + k * lanes)
-                x, y = shift(planes, group * steps[1]), shift(out, (group * filters + first) * out_steps[1])
-                multiply_rows(plan, depth, number < plan[at.HIGH_PANELS], panel, x, here, y, first_result,
-                              min(first_result + run, rows), results, steps, out_steps, filters - first, int(k > 0),
-                              places)
+                first, high, row = first_row(number, plan), number < plan[at.HIGH_PANELS], 0
+                panel = shift(panels, (group * plan[at.PANELS] + number) * plan[at.PANEL_STEP])
+                y = shift(out, (group * filters + first) * out_steps[1])
+                for kind in range(kinds[0]):
+                    of_channel = kinds[2 + 2 * kind]
+                    table = shift(turns, kinds[1 + 2 * kind] + channel * of_channel * (plan[at.TURN] + 1))
+                    multiply_rows(plan, deep * of_channel, high, panel, x, table, y, row, stops[kind], places,
+                                  out_steps[1], filters - first, adds)
+                    row = stops[kind]
+            channel += block_channels
+
+
+@scalar
+def sort_rows(first, stop, kinds, results, steps, out_steps, places, stops):
+    """Where each of the rows [first, stop) begins in the planes and in out, kind by kind; where each kind stops."""
+    count, in_image, of_rows = 0, results[0] * results[1], shift(kinds, 1 + 2 * kinds[0])
+    for kind in range(kinds[0]):
+        for row in range(first, stop):
+            image, line = row // in_image, row % in_image
+            if of_rows[line] == kind:
+                z, y = line // results[1], line % results[1]
+                places[2 * count] = image * steps[0] + z * steps[2] + y * steps[3]
+                places[2 * count + 1] = image * out_steps[0] + z * out_steps[2] + y * out_steps[3]
+                count += 1
+        stops[kind] = count
 
 
 @block
-def multiply_rows(plan, taps, high, panel, x, offsets, y, row, stop, results, steps, out_steps, filters, adds, places):
-    """One panel of filters on the rows [row, stop); short ones several at a time."""
+def multiply_rows(plan, turns, high, panel, x, table, y, row, stop, places, step, filters, adds):
+    """One panel of filters on the rows [row, stop) of `places`; short ones several at a time."""
     together = plan[at.TOGETHER]
     while row < stop:
-        count = together if row + together <= stop else 1
-        for r in range(count):
-            line, plane = (row + r) % results[1], (row + r) // results[1]
-            z, image = plane % results[0], plane // results[0]
-            places[r] = image * steps[0] + z * steps[2] + line * steps[3]
-            places[count + r] = image * out_steps[0] + z * out_steps[2] + line * out_steps[3]
-        if count > 1:
-            call_address(plan[at.HIGH_ROWS] if high else plan[at.LOW_ROWS], taps, address_of(panel), address_of(x),
-                         address_of(offsets), address_of(y), out_steps[1], filters, adds, address_of(places))
+        place = address_of(shift(places, 2 * row))
+        if together > 1 and row + together <= stop:
+            call_address(plan[at.HIGH_ROWS] if high else plan[at.LOW_ROWS], turns, address_of(panel), address_of(x),
+                         address_of(table), address_of(y), step, filters, adds, place)
+            row += together
         else:
-            multiply_row(plan, taps, high, panel, shift(x, places[0]), offsets, shift(y, places[1]), out_steps[1],
-                         filters, adds)
-        row += count
+            for run in range(plan[at.RUNS]):
+                words = shift(plan, at.RUN_TABLE + run * at.RUN_WORDS)
+                tile, j = words[at.HIGH_RUN] if high else words[at.LOW_RUN], words[at.FIRST]
+                call_address(tile, turns, address_of(panel), address_of(shift(x, j)), address_of(table),
+                             address_of(shift(y, j)), step, filters, adds, place)
+            row += 1
 
 
 @scalar
