@@ -23,6 +23,9 @@ ALIGNMENT = 4096
 _free: dict[int, deque["Block"]] = {}                # size class -> blocks, the latest used on the right
 _used: dict[int, int] = {}                           # size class -> when it was last asked for or given back
 _clock = itertools.count()
+# At least the bytes that wait: all that was given back since they were last counted, nothing taken off. Counting is
+# slow beside giving back. What two threads add at once may be lost, and then the next counting is late by a block.
+_at_most = [0]
 
 
 class Block:
@@ -68,9 +71,15 @@ def release() -> int:
     return _trim(0)
 
 
+def _blocks_of(size: int) -> deque[Block]:
+    """The free blocks of a size class."""
+    found = _free.get(size)
+    return _free.setdefault(size, deque()) if found is None else found
+
+
 def _take(size: int) -> Block:
     """A free block of a size class, or a new one; when memory is short, after releasing what waits."""
-    blocks = _free.setdefault(size, deque())
+    blocks = _blocks_of(size)
     _used[size] = next(_clock)
     try:
         return blocks.pop()
@@ -85,11 +94,14 @@ def _take(size: int) -> Block:
 
 def _give_back(block: Block) -> None:
     """Keep a block for the next array, within the limit."""
-    _free.setdefault(block.size, deque()).append(block)
-    _used[block.size] = next(_clock)
-    limit = config.memory_pool_mb << 20
-    if pooled_bytes() > limit:
-        _trim(limit)
+    size = block.size
+    _blocks_of(size).append(block)
+    _used[size], limit = next(_clock), config.memory_pool_mb << 20
+    _at_most[0] += size
+    if _at_most[0] > limit:
+        _at_most[0] = pooled_bytes()
+        if _at_most[0] > limit:
+            _trim(limit)
 
 
 def _trim(limit: int) -> int:
