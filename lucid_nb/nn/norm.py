@@ -47,7 +47,7 @@ class _RunningNorm(Module):
         super().__init__()
         kind = type(self).__name__
         self.num_features, self.eps, self.momentum = _positive(kind, "num_features", num_features), eps, momentum
-        checked_eps(kind, eps)
+        checked_eps(kind, eps, "Batch" in kind)
         if momentum is not None:
             as_number(kind, "momentum", momentum)
         self.affine = self.affine_default if affine is None else affine

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import ml_dtypes
 
-from .. import backend, dtypes, shapes
+from .. import backend, dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor, fresh
 from ..backward import raw_runner
@@ -105,7 +105,8 @@ def _composed(ops: Any, info: Info, slope: Any, x: Any, weight: Any, form: Form)
     return tuple([ops.reshape(part, shape=info.shape(number)) for number, part in enumerate((of_x, *sums))])
 
 
-normalize = Primitive("normalize", _normalize, _pull_normalize, keeps=(0, 1, 4, 5))
+normalize = Primitive("normalize", _normalize, _pull_normalize, keeps=(0, 1, 4, 5),
+                      flops=flops.per_input(8), gradient_flops=2)
 
 
 # ------------------------------------------------------------------------------------------------ operands
@@ -117,10 +118,10 @@ def operand(op: str, x: Any, least: int) -> Tensor:
     return found if found.dtype in FLOATS else astype(found, dtypes.real_float(op, found.dtype), copy=False)
 
 
-def checked_eps(op: str, eps: float) -> float:
-    """eps, unless it is negative or no number."""
+def checked_eps(op: str, eps: float, of_batch: bool = False) -> float:
+    """eps, unless it is no number, or negative where batches are normalised, as in PyTorch."""
     found = as_number(op, "eps", eps)
-    if not found >= 0:
+    if of_batch and not found >= 0:
         raise ConfigError(f"{op}: eps is {eps}. Use a number that is not negative.")
     return found
 
@@ -163,7 +164,7 @@ def batch_norm(x: Any, running_mean: Tensor | None, running_var: Tensor | None, 
                momentum: float, eps: float, op: str = "batch_norm") -> Tensor:
     """x normalised by the statistics of each channel (axis 1), or by running ones: see nn.functional.batch_norm."""
     x = operand(op, x, 2)
-    (batch, channels, *rest), eps = x.shape, checked_eps(op, eps)
+    (batch, channels, *rest), eps = x.shape, checked_eps(op, eps, True)
     plane, running = math.prod(rest), _running(op, running_mean, running_var, x)
     if not training:
         if running[0] is None or running[1] is None:

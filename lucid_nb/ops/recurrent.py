@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from .. import backend, dtypes
+from .. import backend, dtypes, flops
 from ..apply import apply
 from ..array import Tensor, fresh
 from ..expr import Expr, Vocabulary, trace
@@ -45,7 +45,7 @@ def _cell(name: str, formula: Any, arity: int) -> Elementwise:
 
 CELLS = {"lstm": _cell("lstm_cell", _lstm, 5), "gru": _cell("gru_cell", _gru, 7),
          "tanh": _cell("tanh_cell", lambda m, x: m.tanh(x), 1),
-         "relu": _cell("relu_cell", lambda m, x: m.maximum(x, 0), 1)}
+         "relu": _cell("relu_cell", lambda m, x: m.where(x <= 0, 0, x), 1)}     # with the slopes of relu
 
 
 def _parts(x: Tensor, count: int) -> list[Tensor]:
@@ -178,14 +178,16 @@ def _swapped(rows: Tensor, outer: int, inner: int) -> Tensor:
     return reshape(permute_dims(reshape(rows, outer, inner, rows.shape[-1]), (1, 0, 2)), -1, rows.shape[-1])
 
 
-def _fused(mode: str, count: int, saved: int) -> Primitive:
+def _fused(mode: str, count: int, saved: int, unit: int) -> Primitive:
     def forward(table: backend.Table, *arrays: Any, mode: str, walk: Walk) -> tuple:
         return table.recurrent(*arrays, mode=mode, walk=walk)
-    return Primitive(f"recurrent_{mode}", forward, _pullback, keeps=tuple(range(5 + 2 * count + 1 + saved)))
+    return Primitive(f"recurrent_{mode}", forward, _pullback, keeps=tuple(range(5 + 2 * count + 1 + saved)),
+                     flops=flops.recurrence(unit), gradient_flops=2)
 
 
-FUSED = {"lstm": _fused("lstm", 2, 2), "gru": _fused("gru", 1, 2), "tanh": _fused("tanh", 1, 0),
-         "relu": _fused("relu", 1, 0)}
+# The last number: what a unit computes of its gates, in operations.
+FUSED = {"lstm": _fused("lstm", 2, 2, 62), "gru": _fused("gru", 1, 2, 42), "tanh": _fused("tanh", 1, 0, 9),
+         "relu": _fused("relu", 1, 0, 2)}
 
 
 # ------------------------------------------------------------------------------------------------ functions

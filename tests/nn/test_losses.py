@@ -326,6 +326,7 @@ def test_cosine_similarity_follows_its_formula():
     assert_close(F.cosine_similarity(X, Y, axis=-1), cosine(X, Y), rtol=1e-13)
     assert_close(nn.CosineSimilarity(dim=0)(X, Y), cosine(X.T, Y.T), rtol=1e-13)
     check_grad(F.cosine_similarity, X, Y)
+    assert [F.cosine_similarity(3.0, y, dim=dim).item() for y in (2.0, -2.0) for dim in (0, -1)] == [1, 1, -1, -1]
     a, b = numbers(1, 2, 3), numbers(2, 1, 3)                         # the axis itself is broadcast
     wanted = cosine(*[np.moveaxis(x, 1, -1) for x in np.broadcast_arrays(a, b)])
     assert_close(F.cosine_similarity(a, b, dim=-2), wanted, rtol=1e-13)

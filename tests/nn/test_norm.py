@@ -123,7 +123,7 @@ def test_inputs_of_other_shapes_are_refused(make, text):
 
 
 @pytest.mark.parametrize("make", [lambda: nn.GroupNorm(3, 4), lambda: nn.BatchNorm1d(0),
-                                  lambda: nn.LayerNorm(3, eps=-1), lambda: nn.LocalResponseNorm(0),
+                                  lambda: nn.BatchNorm1d(3, eps=-1), lambda: nn.LocalResponseNorm(0),
                                   lambda: F.batch_norm(np.ones((2, 2)), None, None)])
 def test_options_out_of_range_are_refused(make):
     with pytest.raises(lnb.ConfigError):
@@ -149,6 +149,39 @@ def test_normalize_divides_by_the_norm_but_not_by_zero():
     x = np.array([[3.0, 4.0], [0.0, 0.0]])
     assert np.allclose(F.normalize(x).numpy(), [[0.6, 0.8], [0, 0]])
     assert np.allclose(F.normalize(x, p=1, dim=0).numpy(), [[1, 1], [0, 0]])
+
+
+@pytest.mark.parametrize("p", [2.0, 1.0, 3.0])
+def test_normalize_of_one_number_is_its_sign(p):
+    assert [F.normalize(x, p, dim).item() for x in (3.0, -2.0, 0.0) for dim in (0, -1)] == [1, 1, -1, -1, 0, 0]
+    with pytest.raises(lnb.AxisError):
+        F.normalize(3.0)
+
+
+@pytest.mark.parametrize("kind", ["layer_norm", "group_norm", "instance_norm", "rms_norm"])
+def test_negative_eps_is_taken_as_by_torch(kind):
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
+    x = RANDOM.normal(size=(2, 4, 6))
+    x[0, 1] = 1 + 1e-3 * x[0, 1]                                  # its variance is less than eps: NaN
+    options = {"layer_norm": ([6],), "group_norm": (4,), "instance_norm": (), "rms_norm": ([6],)}[kind]
+    found = getattr(F, kind)(x, *options, eps=-0.01).numpy()
+    wanted = getattr(torch.nn.functional, kind)(torch.tensor(x), *options, eps=-0.01).numpy()
+    assert np.allclose(found, wanted, rtol=1e-10, equal_nan=True) and np.isnan(found).any() == (kind != "rms_norm")
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (1, 3, 7), (2, 3, 4, 5), (2, 3, 40, 60), (3, 3, 2)], ids=str)
+@pytest.mark.parametrize("place", ["first", "last"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_infinity_in_a_batch_is_remembered_as_its_mean(dtype, place, shape):
+    x = RANDOM.normal(size=shape).astype(dtype)
+    at = (0 if place == "first" else -1,) * (x.ndim - 1)
+    for channel, number in enumerate((np.inf, -np.inf)):
+        np.moveaxis(x, 1, 0)[(channel, *at)] = number
+    mean = x.mean(tuple(axis for axis in range(x.ndim) if axis != 1))
+    layer = (nn.BatchNorm2d if x.ndim == 4 else nn.BatchNorm1d)(3, momentum=1.0, dtype=dtype)
+    layer(x)
+    assert np.allclose(layer.running_mean.numpy(), mean, rtol=1e-5, atol=1e-6)
+    assert mean[:2].tolist() == [np.inf, -np.inf]
 
 
 def test_a_layer_and_its_statistics_move_to_mlx():

@@ -14,6 +14,8 @@ LAYERS = [
     *[("AvgPool", options) for options in (dict(kernel_size=3, stride=2, padding=1, ceil_mode=True),
                                            dict(kernel_size=2, count_include_pad=False, padding=1))],
     ("LPPool", dict(norm_type=2, kernel_size=2)), ("LPPool", dict(norm_type=3, kernel_size=3, stride=2)),
+    ("LPPool", dict(norm_type=2, kernel_size=3, stride=3, ceil_mode=True)),
+    ("LPPool", dict(norm_type=1.5, kernel_size=4, ceil_mode=True)),
     ("AdaptiveAvgPool", dict(output_size=5)), ("AdaptiveMaxPool", dict(output_size=4)),
     ("AdaptiveAvgPool", dict(output_size=1)), ("AdaptiveMaxPool", dict(output_size=1))]
 
@@ -96,9 +98,11 @@ def test_infinite_norm_is_the_largest_size():
     assert nn.LPPool1d(float("inf"), 2)([[1.0, -3.0, 2.0, 0.0]]).tolist() == [[3.0, 2.0]]
 
 
-def test_norm_of_an_overhanging_window_is_that_of_its_cells():
-    """PyTorch scales the sum by how many cells are missing."""
-    assert np.allclose(nn.LPPool1d(2, 2, ceil_mode=True)([[3.0, 4.0, 7.0]]).numpy(), [[5, 7]])
+def test_sum_of_an_overhanging_window_is_scaled_to_a_whole_one():
+    """As in PyTorch, where it is the mean of the cells times those of a window."""
+    found = nn.LPPool1d(2, 2, ceil_mode=True)([[3.0, 4.0, 7.0]]).numpy()
+    assert np.allclose(found, [[5, 7 * np.sqrt(2)]], rtol=1e-15)
+    assert nn.LPPool1d(2, 3)(np.zeros((0, 2, 7))).shape == (0, 2, 2)
 
 
 def test_norm_of_zeros_has_gradient_zero():

@@ -196,6 +196,21 @@ def test_layer_starts_within_its_bound_and_shows_its_sizes(kind):
     assert [len(names) for names in layer.all_weights] == [4] * 4
 
 
+SPECIAL = np.array([0, -0.0, np.nan, 1, -1, np.inf, -np.inf])
+
+
+@pytest.mark.parametrize("how", ["fused", "recorded", "cell"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rectifier_has_the_slopes_of_relu_at_its_joint_and_at_nan(dtype, how):
+    layer = (nn.RNNCell if how == "cell" else nn.RNN)(1, 1, bias=False, nonlinearity="relu", dtype=dtype)
+    layer.load_state_dict({key: np.ones((1, 1), dtype) for key in layer.state_dict()})
+    x = lnb.tensor(SPECIAL.astype(dtype).reshape(1, 7, 1), requires_grad=True)
+    out = layer(x[0]) if how == "cell" else layer(x)[0]
+    out.sum().backward(create_graph=how == "recorded")
+    assert np.array_equal(out.detach().numpy().ravel(), np.maximum(SPECIAL, 0), equal_nan=True)
+    assert x.grad.detach().numpy().ravel().tolist() == [0, 0, 1, 1, 0, 1, 0]
+
+
 def test_empty_batch_gives_empty_outputs():
     out, (h, c) = nn.LSTM(3, 5)(np.zeros((4, 0, 3), np.float32))
     assert out.shape == (4, 0, 5) and h.shape == c.shape == (1, 0, 5)

@@ -12,7 +12,7 @@ equal elements deviate by nothing.
 import numpy as np
 
 from ..intrinsics import mark_kernel, square_root
-from .typed import block, clear, convert, out_of_line, plus, scalar, shift, stack_like, stack_of
+from .typed import block, clear, convert, finite_or_zero, out_of_line, plus, scalar, shift, stack_like, stack_of
 
 BLOCK, ROW_BLOCK, CHANNELS, FEW = 1024, 32, 32, 64
 
@@ -74,7 +74,7 @@ def weighted_slope_sums(g, x, weight, count, middle, sums):
 def rough_mean(x, width):
     """The mean of the first elements."""
     origin, count = x[0], min(FEW, width)
-    return origin + distance_sum(x, count, origin) / convert(x, count)
+    return finite_or_zero(x, origin + distance_sum(x, count, origin) / convert(x, count))
 
 
 @scalar

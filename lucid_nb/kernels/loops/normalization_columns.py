@@ -6,7 +6,7 @@ As loops/normalization.py; sums of ROW_BLOCK rows are totalled in float64.
 import numpy as np
 
 from ..intrinsics import mark_kernel, square_root
-from .typed import clear, convert, scalar, shift, stack_like, stack_of
+from .typed import clear, convert, finite_or_zero, scalar, shift, stack_like, stack_of
 
 ROW_BLOCK, PANEL = 32, 128
 
@@ -39,7 +39,7 @@ def rough_means(x, rows, step, middle, part, total, width):
             row += 1
         flush(part, total, width)
     for j in range(width):
-        middle[j] = x[j] + convert(x, total[j] / np.float64(rows))
+        middle[j] = finite_or_zero(x, x[j] + convert(x, total[j] / np.float64(rows)))
 
 
 @scalar

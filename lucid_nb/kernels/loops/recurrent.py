@@ -221,8 +221,8 @@ def rectified(out, x):
 
 @scalar
 def rectified_slope(out, y):
-    """The derivative of the rectifier where it is y."""
-    return convert(out, 1 if y > convert(out, 0) else 0)
+    """The derivative of the rectifier where it is y; 1 at NaN."""
+    return convert(out, 0 if y <= convert(out, 0) else 1)
 
 
 def plain_forward(activation):

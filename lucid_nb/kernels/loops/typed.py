@@ -86,6 +86,12 @@ def clear(x, count):
         x[i] = convert(x, 0)
 
 
+@scalar
+def finite_or_zero(x, value):
+    """What elements of x are compared to, 0 instead of infinity or NaN: distances from those would all be NaN."""
+    return value if value - value == convert(x, 0) else convert(x, 0)
+
+
 def _ieee(name, flags=()):
     def emit(context, builder, sig, args):
         kind = ir.FunctionType(args[0].type, [args[0].type] * 2)

@@ -27,6 +27,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int | None = None, eps: float = 1e-
     along = 1 if dim is None and axis is None else one_axis("cosine_similarity", dim, axis)
     a = as_scores(x1)
     a, b = broadcast_arrays(a, beside(a, x2))
+    if not a.ndim:                                       # one number is a vector of one
+        a, b = a.reshape(1), b.reshape(1)
     units = [x / maximum(vector_norm(x, axis=along, keepdims=True), eps) for x in (a, b)]
     return (units[0] * units[1]).sum(along)
 

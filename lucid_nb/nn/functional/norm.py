@@ -107,4 +107,6 @@ def normalize(input: Any, p: float = 2.0, dim: int | None = None, eps: float = 1
     [[0.6, 0.8]]
     """
     x, along = asarray(input), 1 if dim is None and axis is None else one_axis("normalize", dim, axis)
+    if not x.ndim:                                       # one number is a vector of one
+        return normalize(x.reshape(1), p, along, eps).reshape(())
     return x / maximum(vector_norm(x, ord=p, axis=along, keepdims=True), eps)

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ... import random
+from ... import random, windows
 from ...array import Tensor
+from ...creation import asarray
 from ...errors import ConfigError, ShapeError
 from ...ops import pooling
 from ...shapes import as_integer, as_number, check_sizes
@@ -103,14 +104,19 @@ def _lp_pool(ndim: int, input: Any, norm_type: float, kernel_size: Size, stride:
         return pooling.max_pool(op, abs(x), axes)[0]
     if not p > 0:
         raise ConfigError(f"{op}: norm_type is {norm_type}. Use a positive number, or inf.")
-    return pooling.avg_pool(op, x ** p, axes, divisor=1) ** (1 / p)
+    found, parts = pooling.avg_pool(op, x ** p, axes, divisor=1), windows.cells(axes, True)
+    share = float(parts.max(initial=1)) / parts
+    if share.max(initial=1) > 1:
+        found = found * asarray(share.astype(found.dtype), device=found.device)
+    return found ** (1 / p)
 
 
 def lp_pool1d(input: Any, norm_type: float, kernel_size: Size, stride: Size | None = None,
               ceil_mode: bool = False) -> Tensor:
     """The sum of powers norm_type over windows of (batch, channels, length), to the power 1 / norm_type.
 
-    Where a sum is 0 the gradient is 0. With norm_type=inf the maximum of the sizes.
+    Where a sum is 0 the gradient is 0. With norm_type=inf the maximum of the sizes. The sum over a last window of
+    ceil_mode that hangs over is scaled, as in PyTorch, to that of a whole window of the same mean.
 
     >>> lnb.nn.functional.lp_pool1d([[3.0, 4.0, 0.0, 0.0]], 2, 2)
     tensor([[5., 0.]])
