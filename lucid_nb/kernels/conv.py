@@ -2,8 +2,7 @@
 
 A result reads the padded input through taps; planes.py says how. The gradient of the input is a correlation of the
 result's gradient, one for each remainder of the stride. Planes are made for as many images at a time as
-config.conv_view_limit_mb allows, at least for one; for the gradient of w, whose sums must not depend on the limit, at
-least for the few images of small results that are summed in one run.
+config.conv_view_limit_mb allows, at least for one. The gradient of w is in weight_gradient.py.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ import numpy as np
 
 from .. import config
 from ..shapes import Shape, Window
-from . import correlation_tile, depthwise, emission, memory, microkernel, threads, winograd
+from . import correlation_tile, depthwise, emission, memory, microkernel, threads, weight_gradient, winograd
 from . import correlation_words as at
 from .layout import contiguous
 from .planes import Axis, Planes, forward_planes, geometry, remainders, triple
@@ -28,8 +27,8 @@ FEWEST_UNITS = 8                                 # of work that a correlation is
 VECTOR = 16                                      # multiply-adds that cost as much as an element of other loops
 KINDS = {"w": "int64*", "i": "int64"}
 # The kernels of loops/correlation.py and their operands: memory of the dtype, words, an integer.
-FUNCTIONS = {"pack": "ddwwiiiiiiii", "correlate": "ddwdiiiiiwwww", "pack_slopes": "ddiiiiw",
-             "correlate_weights": "ddwwdiiiiiiiw", "correlate_across": "ddwdiiiiiiiwwwww", "pack_apart": "ddwwiiiiii"}
+FUNCTIONS = {"pack": "ddwwiiw", "correlate": "ddwdiiiiiwwww", "correlate_across": "ddwddwwiiiiiiiiiwwwww",
+             "pack_apart": "ddwwiiiiii"}
 
 
 def _for_all_dtypes(entry: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -86,7 +85,8 @@ def conv_weight_grad(x: np.ndarray, g: np.ndarray, window: Window, w_shape: Shap
         return quick.add_products(x, g, w_shape)
     totals = memory.empty(w_shape, x.dtype)
     if g.size and totals.size:
-        _forward(x.shape, w_shape, window, x.dtype).add_products(_five(x), _five(g), totals)
+        plan = weight_gradient.plan(x.shape, w_shape, window, _signed(x.dtype), config.num_threads, config.vector_width)
+        plan.add_products(_five(x), _five(g), totals)
     else:
         totals[...] = 0
     return totals
@@ -104,14 +104,13 @@ class Correlation:
                  most_vectors: int = correlation_tile.MOST_VECTORS) -> None:
         self.most_vectors = most_vectors             # of filters in a tile, so that several correlations pack alike
         self.planes, self.channels, self.groups = planes, channels, groups
-        self.filters, self.dtype = filters // groups, np.dtype(SIGNED.get(dtype.name, dtype))
+        self.filters, self.dtype = filters // groups, _signed(dtype)
         self.offsets = planes.offsets(channels // groups)
         self.steps = np.array(planes.steps(channels, groups), np.int64)
         self.pieces, self.sizes = planes.pieces[0], np.array(planes.pieces[1], np.int64)
         self.out_steps = np.array(out_strides, np.int64) // dtype.itemsize
         self.results = np.array(planes.results, np.int64)
         self.is_direct = bool(self.out_steps[4] == 1 and self.out_steps[3] == self.steps[3] == planes.results[2])
-        self.together = max(1, at.RESULTS // max(1, prod(planes.results)))   # images in a run, for any limit
         self.weight_steps, self.weight_places = weight_steps, weight_places
         kinds = KINDS | {"d": f"{self.dtype.name}*"}
         self.kernels = {function: range_kernel(f"correlation:{function}", *[kinds[letter] for letter in letters])
@@ -120,28 +119,46 @@ class Correlation:
     def correlate(self, x: np.ndarray, weights: np.ndarray, result: np.ndarray,
                   panels: np.ndarray | None = None) -> None:
         """result = the correlation of the planes of x with weights, which lie where the plan says, or as `panels`."""
-        taps, (depth, height, width) = len(self.offsets), self.planes.results
-        plan = self.plan()
-        panels = self._packed(weights, plan) if panels is None else panels
-        for images in self._chunks(len(x), 1):
-            part = x[images]
-            filled, out = self.planes.fill(part), result[images]
+        plan, chunks = self.plan(), list(self._chunks(len(x)))
+        rows = len(x) * prod(self.planes.results[:2])
+        is_once = self.lies_across and panels is None and len(chunks) == 1 and rows <= self.rows_of_run
+        if panels is None:
+            panels = weights[:0] if is_once else self._packed(weights, plan)
+        for images in chunks:
+            filled, out = self.planes.fill(x[images]), result[images]
             if self.lies_across:
-                turns, kinds = self.turns
-                channels = self.channels // self.groups
-                block = -(-channels // -(-taps // at.DEPTH))
-                rows, run = len(part) * depth * height, max(1, at.ACROSS_RESULTS // width)
-                units = -(-rows // run) * self.groups
-                parts = min(int(plan[at.PANELS]), -(-FEWEST_UNITS // units))
-                least = grain(taps * self.filters * run * width // VECTOR // parts)
-                threads.launch(self.kernels["correlate_across"], units * parts, least, filled, panels, turns, out,
-                               channels, block, self.filters, self.groups, parts, rows, run, plan, kinds, self.results,
-                               self.steps, self.out_steps)
-            else:
-                least = grain(taps * self.filters * width // VECTOR)
-                threads.launch(self.kernels["correlate"], len(part) * self.groups * self.pieces, least, filled, panels,
-                               self.offsets, out, taps, self.filters, self.groups, self.pieces, int(self.is_direct),
-                               plan, self.sizes, self.steps, self.out_steps)
+                self._correlate_across(filled, panels, out, weights if is_once else None)
+                continue
+            taps, (_, _, width) = len(self.offsets), self.planes.results
+            threads.launch(self.kernels["correlate"], len(out) * self.groups * self.pieces,
+                           grain(taps * self.filters * width // VECTOR), filled, panels, self.offsets, out, taps,
+                           self.filters, self.groups, self.pieces, int(self.is_direct), plan, self.sizes, self.steps,
+                           self.out_steps)
+
+    def _correlate_across(self, planes: np.ndarray, panels: np.ndarray, out: np.ndarray, weights: np.ndarray | None
+                          ) -> None:
+        """out = the correlation of planes with panels, or with weights whose panels are used once: those are packed
+        when their turn comes, and never leave the cache."""
+        plan, channels, taps = self.plan(), self.channels // self.groups, len(self.offsets)
+        depth, height, width = self.planes.results
+        rows, run = len(out) * depth * height, self.rows_of_run
+        units = -(-rows // run) * self.groups
+        parts = min(int(plan[at.PANELS]), -(-FEWEST_UNITS // units))
+        block, room = -(-channels // -(-taps // at.DEPTH)), 0
+        if weights is not None:
+            room = (block * taps // channels + 1) * int(plan[at.HIGH])
+            panels = memory.empty((room * units * parts,), self.dtype)
+        turns, kinds = self.turns
+        threads.launch(self.kernels["correlate_across"], units * parts,
+                       grain(taps * self.filters * run * width // VECTOR // parts), planes, panels, turns, out,
+                       panels if weights is None else weights, self.weight_places, self.recipe, taps // channels,
+                       channels, block, room, self.filters, self.groups, parts, rows, run, plan, kinds, self.results,
+                       self.steps, self.out_steps)
+
+    @property
+    def rows_of_run(self) -> int:
+        """Rows of results that are gone through together where filters lie in the vectors."""
+        return max(1, at.ACROSS_RESULTS // self.planes.results[2])
 
     def plan(self) -> np.ndarray:
         """The panels of filters, and the tiles for them."""
@@ -155,11 +172,8 @@ class Correlation:
         """The weights as panels."""
         taps, units = len(self.weight_places), self.groups * int(plan[at.PANELS])
         panels = memory.empty((units * int(plan[at.PANEL_STEP]),), self.dtype)
-        runs, run, run_step = self.weight_runs
-        is_across = run > 1
         threads.launch(self.kernels["pack"], units, grain(taps * int(plan[at.HIGH])), weights, panels,
-                       self.weight_places, plan, taps, self.filters, *self.weight_steps, runs, run, run_step,
-                       int(is_across))
+                       self.weight_places, plan, taps, self.filters, self.recipe)
         return panels
 
     @cached_property
@@ -168,18 +182,12 @@ class Correlation:
         return self.planes.turns(self.channels // self.groups)
 
     @cached_property
-    def weight_runs(self) -> tuple[int, int, int]:
-        """The places of a filter's weights as runs of neighbours: how many, how long and how far apart; runs of one
-        where they are irregular."""
-        places = self.weight_places
-        steps = np.diff(places)
-        run = int(np.argmax(steps != 1)) + 1 if (steps != 1).any() else len(places)
-        if len(places) % run:
-            return len(places), 1, 0
-        table = places.reshape(-1, run)
-        starts = np.diff(table[:, 0])
-        is_regular = (np.diff(table) == 1).all() and (not starts.size or (starts == starts[0]).all())
-        return (len(table), run, int(starts[0]) if starts.size else 0) if is_regular else (len(places), 1, 0)
+    def recipe(self) -> np.ndarray:
+        """How loops/correlation.py packs the weights: the steps, and how many are neighbours; 1 where that differs."""
+        steps, count = np.diff(self.weight_places), len(self.weight_places)
+        run = int(np.argmax(steps != 1)) + 1 if (steps != 1).any() else count
+        is_regular = count % run == 0 and (np.diff(self.weight_places.reshape(-1, run)) == 1).all()
+        return np.array([*self.weight_steps, run if is_regular else 1], np.int64)
 
     @cached_property
     def lies_across(self) -> bool:
@@ -189,40 +197,14 @@ class Correlation:
         along = width / max(1, self.steps[3])
         return bool(self.out_steps[4] == 1 and self.filters >= lanes and across >= along)
 
-    def add_products(self, x: np.ndarray, g: np.ndarray, totals: np.ndarray) -> None:
-        """totals, as the weights, = the products of g with what each tap of x reads."""
-        taps, width = len(self.offsets), self.planes.results[2]
-        plan = weight_plan(self.dtype.name, self.filters, taps, config.vector_width)
-        cuts, tap_runs = int(plan[at.PANEL_CUTS]), -(-int(plan[at.BLOCKS]) // at.BLOCKS_A_UNIT)
-        lanes = (cuts - 1) * int(plan[at.PANEL]) + int(plan[at.LAST_PANEL])
-        slopes_bytes = prod(self.planes.results) * self.groups * lanes * self.dtype.itemsize
-        for images in self._chunks(len(x), self.together, slopes_bytes):
-            part = contiguous(g[images])
-            count, results = len(part), prod(part.shape[2:])
-            panels = memory.empty((self.groups * count * results * lanes,), self.dtype)
-            threads.launch(self.kernels["pack_slopes"], count * self.groups * cuts, grain(results * VECTOR), part,
-                           panels, self.filters, self.groups, count, results, plan)
-            places = self._places(count)
-            threads.launch(self.kernels["correlate_weights"], self.groups * cuts * tap_runs,
-                           grain(results * count * taps // tap_runs), self.planes.fill(x[images]), panels, self.offsets,
-                           places, totals, taps, self.filters, len(places), width, self.together * results // width,
-                           int(images.start or 0), int(self.steps[1]), plan)
-
-    def _places(self, images: int) -> np.ndarray:
-        """Where each row of results begins in the planes of a group."""
-        image, _, depth, row = self.steps
-        axes = np.ix_(range(images), *map(range, self.planes.results[:2]))
-        return (axes[0] * image + axes[1] * depth + axes[2] * row).ravel()
-
-    def _chunks(self, count: int, together: int, more: int = 0) -> Iterator[slice]:
-        """Images whose planes, and `more` bytes each, stay in the cache, and within the limit of memory; multiples of
-        `together`."""
+    def _chunks(self, count: int) -> Iterator[slice]:
+        """Images whose planes stay in the cache, and within the limit of memory."""
         limit = config.conv_view_limit_mb << 20
         limit = NEAR if limit < 0 else min(limit, NEAR)
-        image_bytes = more + (0 if self.planes.whole else self._image_bytes)
+        image_bytes = 0 if self.planes.whole else self._image_bytes
         if count * image_bytes <= limit:
             return iter((slice(None),))
-        images = max(1, limit // image_bytes // together) * together
+        images = max(1, limit // image_bytes)
         return (slice(first, first + images) for first in range(0, count, images))
 
     @cached_property
@@ -266,19 +248,6 @@ def across_plan(dtype: str, filters: int, taps: int, columns: Axis, most_vectors
 def _packs(dtype: str, high: int, low: int) -> list[int]:
     """The kernels that pack high and low panels."""
     return [microkernel.pack_address(dtype, rows, True) for rows in (high, low)]
-
-
-@lru_cache(1024)
-def weight_plan(dtype: str, filters: int, taps: int, width: int | str) -> np.ndarray:
-    """The blocks of taps and panels of filters of a gradient of weights, and the tiles for them."""
-    (most, vectors), lanes = correlation_tile.weight_shape(dtype), emission.lanes(dtype)
-    blocks, cuts = -(-taps // most), -(-filters // (vectors * lanes))
-    most = -(-taps // blocks)
-    last_taps, last_vectors = taps - (blocks - 1) * most, -(-(filters - (cuts - 1) * vectors * lanes) // lanes)
-    packs = [microkernel.pack_address(dtype, count * lanes, True) for count in (vectors, last_vectors)]
-    tiles = [correlation_tile.weight_address(dtype, rows, count)
-             for rows in (most, last_taps) for count in (vectors, last_vectors)]
-    return np.array([most, last_taps, blocks, vectors * lanes, last_vectors * lanes, cuts, *packs, *tiles])
 
 
 @lru_cache(1024)
@@ -359,6 +328,11 @@ def _backward(g_shape: Shape, w_shape: Shape, window: Window, x_shape: Shape, dt
 def _strides(shape: Shape, dtype: np.dtype) -> Shape:
     """Strides of a contiguous array."""
     return tuple(prod(shape[axis + 1:]) * dtype.itemsize for axis in range(len(shape)))
+
+
+def _signed(dtype: np.dtype) -> np.dtype:
+    """The dtype of the kernels for a dtype."""
+    return np.dtype(SIGNED.get(dtype.name, dtype))
 
 
 def _five(x: np.ndarray) -> np.ndarray:

@@ -25,12 +25,6 @@ def forward_shape() -> tuple[int, int]:
     return (14, 2) if emission.registers() == 32 else (6, 2)
 
 
-def weight_shape(dtype: str) -> tuple[int, int]:
-    """The taps and vectors of filters of the largest tile; the taps must fit into a vector."""
-    taps = min(9 if emission.registers() == 32 else 6, emission.lanes(dtype))
-    return taps, 3 if taps * 3 + 4 <= emission.registers() else 2
-
-
 def forward_address(dtype: str, rows: int, vectors: int) -> int:
     """The address of `void tile(taps, panel, x, offsets, c, c_row, cols)`.
 
@@ -106,39 +100,6 @@ def across(rows: int, results: int, vectors: int, clips: Clips, e: Emitter, turn
     sums = e.unrolled(turns, turn, [table, *sums], max(1, UNROLL // len(clips)))[1:]
     targets = [e.at(c, e.sub(offset, r * results)) for r, offset in enumerate(at_row[1::2])]
     store_across(rows * results, vectors, e, sums, targets, c_row, filters, adds)
-
-
-def weight_address(dtype: str, taps: int, vectors: int) -> int:
-    """The address of `void tile(rows, cols, x, places, offsets, panel, panel_row, c, c_row, filters, adds)`.
-
-    C[f, t] (+)= the sum over rows r and columns j of x[places[r] + offsets[t] + j] panel[r panel_row + j w + f] for
-    f < filters, which is more than vectors - 1 vectors; w = vectors * lanes, C[f, t] at c + f c_row + t.
-    """
-    return emission.kernel(f"correlate weights {taps}x{vectors}", dtype, "iippppipiii",
-                           partial(weights, taps, vectors))
-
-
-def weights(taps: int, vectors: int, e: Emitter, rows: ir.Value, cols: ir.Value, x: ir.Value, places: ir.Value,
-            offsets: ir.Value, panel: ir.Value, panel_row: ir.Value, c: ir.Value, c_row: ir.Value, filters: ir.Value,
-            adds: ir.Value) -> None:
-    """Taps are the rows: each number that a tap reads meets the vectors of filters of one result's gradient."""
-    starts = [e.at(x, e.load(e.at(offsets, t, INDEX), INDEX)) for t in range(taps)]
-
-    def row(r: ir.Value, sums: list) -> Sequence:
-        place = e.load(e.at(places, r, INDEX), INDEX)
-
-        def result(j: ir.Value, carried: list) -> Sequence:
-            slopes, *sums = carried
-            operands = [e.load_vector(e.at(slopes, v * e.lanes)) for v in range(vectors)]
-            for t, start in enumerate(starts):
-                one = e.splat(e.load(e.at(start, e.add(place, j))))
-                for v, operand in enumerate(operands):
-                    sums[t * vectors + v] = e.multiply_add(one, operand, sums[t * vectors + v])
-            return [e.at(slopes, vectors * e.lanes), *sums]
-        return e.loop(0, cols, result, [e.at(panel, e.mul(r, panel_row)), *sums])[1:]
-
-    sums = e.loop(0, rows, row, [e.zero()] * (taps * vectors))
-    store_across(taps, vectors, e, sums, [c], c_row, filters, adds)
 
 
 def store_across(count: int, vectors: int, e: Emitter, sums: Sequence[ir.Value], targets: Sequence[ir.Value],

@@ -77,8 +77,9 @@ def highest(vectors: int, registers: int) -> int:
 
 
 @lru_cache(4096)
-def cut(rows: int, cols: int, depth: int, lanes: int, registers: int, lies_along: bool = False) -> Cut:
-    """The cut of a product that costs least; rows and cols are at least 1.
+def cut(rows: int, cols: int, depth: int, lanes: int, registers: int, lies_along: bool = False,
+        most_rows: int = MOST_ROWS) -> Cut:
+    """The cut of a product that costs least, in tiles of at most so many rows; rows and cols are at least 1.
 
     >>> found = cut(64, 64, 64, 16, 32)
     >>> found.tiles()
@@ -86,7 +87,7 @@ def cut(rows: int, cols: int, depth: int, lanes: int, registers: int, lies_along
     """
     found = []
     for vectors in range(1, 9):
-        most = highest(vectors, registers)
+        most = min(highest(vectors, registers), most_rows)
         if most and (vectors - 1) * lanes < cols:
             last = ceil(((cols - 1) % (vectors * lanes) + 1) / lanes)
             found.append(_even(rows, cols, depth, lanes, most, vectors, last))

@@ -35,34 +35,39 @@ def rows_of(panel, plan):
     return plan[at.HIGH] if panel < plan[at.HIGH_PANELS] else plan[at.LOW]
 
 
-def pack(start, stop, weights, panels, offsets, plan, taps, filters, group_step, row_step, runs, run, run_step,
-         is_across):
-    """Unit: a panel of filters of a group, with the taps outermost.
-
-    The weights of filter i of group g begin at g group_step + i row_step. They are `runs` runs of `run` neighbours,
-    run_step elements apart, and with is_across packed by transposes of registers. Otherwise weight k lies offsets[k]
-    further on; where filters are neighbours (row_step 1), rows are copied.
-    """
+def pack(start, stop, weights, panels, offsets, plan, taps, filters, recipe):
+    """Unit: a panel of filters of a group, with the taps outermost."""
     mark_kernel()
     for unit in range(start, stop):
-        group, panel = unit // plan[at.PANELS], unit % plan[at.PANELS]
-        row, rows = first_row(panel, plan), rows_of(panel, plan)
-        source, count = shift(weights, group * group_step + row * row_step), min(rows, filters - row)
-        target = shift(panels, unit * plan[at.PANEL_STEP])
-        if is_across:
-            kernel = plan[at.PACK_HIGH] if panel < plan[at.HIGH_PANELS] else plan[at.PACK_LOW]
-            for k in range(runs):
-                call_address(kernel, run, address_of(shift(source, offsets[0] + k * run_step)), row_step,
-                             address_of(shift(target, k * run * rows)), count)
-        else:
-            pack_by_offsets(source, target, offsets, taps, row_step, rows, count)
+        pack_panel(weights, shift(panels, unit * plan[at.PANEL_STEP]), offsets, plan, unit // plan[at.PANELS],
+                   unit % plan[at.PANELS], 0, taps, filters, recipe)
+
+
+@block
+def pack_panel(weights, target, offsets, plan, group, panel, first, stop, filters, recipe):
+    """The taps [first, stop) of a panel of a group.
+
+    Weight k of filter i of group g lies at g GROUP_STEP + i ROW_STEP + offsets[k]. Runs of neighbours are packed by
+    transposes of registers; single ones, whose filters are neighbours in places (ROW_STEP 1), are copied.
+    """
+    row, rows, step, run = first_row(panel, plan), rows_of(panel, plan), recipe[at.ROW_STEP], recipe[at.RUN]
+    source, count = shift(weights, group * recipe[at.GROUP_STEP] + row * step), min(rows, filters - row)
+    if run == 1:
+        pack_by_offsets(source, target, offsets, first, stop, step, rows, count)
+        return
+    kernel, k = plan[at.PACK_HIGH] if panel < plan[at.HIGH_PANELS] else plan[at.PACK_LOW], first
+    while k < stop:
+        taps = min(run - k % run, stop - k)
+        call_address(kernel, taps, address_of(shift(source, offsets[k])), step,
+                     address_of(shift(target, (k - first) * rows)), count)
+        k += taps
 
 
 @scalar
-def pack_by_offsets(source, target, offsets, taps, row_step, rows, count):
-    """A panel, number by number; it is filled up with zeros."""
-    for k in range(taps):
-        line, at_tap = shift(target, k * rows), shift(source, offsets[k])
+def pack_by_offsets(source, target, offsets, first, stop, row_step, rows, count):
+    """The taps [first, stop) of a panel, number by number; it is filled up with zeros."""
+    for k in range(first, stop):
+        line, at_tap = shift(target, (k - first) * rows), shift(source, offsets[k])
         if row_step == 1:
             for i in range(count):
                 line[i] = at_tap[i]
@@ -114,13 +119,14 @@ def multiply_panel(plan, high, taps, panel, x, offsets, target, step, span):
         j += wide
 
 
-def correlate_across(start, stop, planes, panels, turns, out, channels, block_channels, filters, groups, parts, rows,
-                     run, plan, kinds, results, steps, out_steps):
+def correlate_across(start, stop, planes, panels, turns, out, weights, offsets, recipe, taps, channels, block_channels,
+                     room, filters, groups, parts, rows, run, plan, kinds, results, steps, out_steps):
     """Unit: a run of `run` of the `rows` rows of results of a group, with one of the `parts` parts of its panels.
 
     Rows are counted through images, depth and height alike; turns, kinds: as Planes.turns makes them. Of the `channels`
-    channels of a group block_channels are gone through at a time. results: depth, height, width. steps, out_steps: as
-    in `correlate`; the last of out_steps is 1.
+    channels of a group, each of so many taps, block_channels are gone through at a time. results: depth, height, width.
+    steps, out_steps: as in `correlate`; the last of out_steps is 1. Where `room` is not 0, `panels` is only room for so
+    many elements of each unit, into which weights are packed when their turn comes, as `pack_panel` reads them.
     """
     mark_kernel()
     places, stops = stack_of(np.int64, 2 * at.ACROSS_RESULTS), stack_of(np.int64, at.MOST_KINDS)
@@ -133,7 +139,13 @@ def correlate_across(start, stop, planes, panels, turns, out, channels, block_ch
             deep, adds = min(block_channels, channels - channel), int(channel > 0)
             for number in range(part * plan[at.PANELS] // parts, (part + 1) * plan[at.PANELS] // parts):
                 first, high, row = first_row(number, plan), number < plan[at.HIGH_PANELS], 0
-                panel = shift(panels, (group * plan[at.PANELS] + number) * plan[at.PANEL_STEP])
+                if room:
+                    k = channel * taps
+                    pack_panel(weights, shift(panels, unit * room), offsets, plan, group, number, k, k + deep * taps,
+                               filters, recipe)
+                    panel = shift(panels, unit * room - k * rows_of(number, plan))
+                else:
+                    panel = shift(panels, (group * plan[at.PANELS] + number) * plan[at.PANEL_STEP])
                 y = shift(out, (group * filters + first) * out_steps[1])
                 for kind in range(kinds[0]):
                     of_channel = kinds[2 + 2 * kind]
@@ -218,64 +230,6 @@ def correlate(start, stop, planes, panels, offsets, out, taps, filters, groups, 
                 multiply_panel(plan, high, taps, panel, x, offsets, room, at.TILE, span)
                 copy_rows(room, steps[3], rows_of(number, plan), at.TILE, rows, cols, corner, out_steps[1],
                           out_steps[3], out_steps[4])
-
-
-def pack_slopes(start, stop, slopes, panels, filters, groups, images, results, plan):
-    """Unit: a panel of filters of a group of an image: slopes (images, groups, filters, results), in panels the filters
-    lie inside and the images of a panel follow each other."""
-    mark_kernel()
-    cuts, lanes = plan[at.PANEL_CUTS], plan[at.PANEL]
-    group_step = images * results * ((cuts - 1) * lanes + plan[at.LAST_PANEL])
-    for unit in range(start, stop):
-        panel, group, image = unit % cuts, unit // cuts % groups, unit // cuts // groups
-        is_last = panel == cuts - 1
-        row = plan[at.LAST_PANEL] if is_last else lanes
-        source = shift(slopes, ((image * groups + group) * filters + panel * lanes) * results)
-        target = shift(panels, group * group_step + images * results * panel * lanes + image * results * row)
-        call_address(plan[at.LAST_PACK] if is_last else plan[at.PACK], results, address_of(source), results,
-                     address_of(target), filters - panel * lanes)
-
-
-@block
-def add_run(plan, first, stop, is_last, rows, cols, x, places, offsets, panel, panel_row, out, taps, filters, adds):
-    """The blocks of taps [first, stop) on one run of results."""
-    for number in range(first, stop):
-        is_few, tap = number == plan[at.BLOCKS] - 1, number * plan[at.TAPS]
-        tile = (plan[at.FEW_BOTH] if is_few else plan[at.FEW_FILTERS]) if is_last else \
-            (plan[at.FEW_TAPS] if is_few else plan[at.WHOLE])
-        call_address(tile, rows, cols, address_of(x), address_of(places), address_of(shift(offsets, tap)),
-                     address_of(panel), panel_row, address_of(shift(out, tap)), taps, filters, adds)
-
-
-def correlate_weights(start, stop, planes, panels, offsets, places, out, taps, filters, rows, width, span, adds,
-                      group_step, plan):
-    """Unit: some blocks of taps with one panel of filters of a group.
-
-    out (groups, filters, taps) = or += the products of the gradients in `panels` with what the taps read. There are
-    `rows` rows of `width` results, counted through images, depth and height alike, at `places` in the planes of a
-    group; runs of rows lie within `span` of them. group_step: elements of planes from group to group.
-    """
-    mark_kernel()
-    cuts, run = plan[at.PANEL_CUTS], max(1, at.RESULTS // width)
-    tap_runs = (plan[at.BLOCKS] + at.BLOCKS_A_UNIT - 1) // at.BLOCKS_A_UNIT
-    group_panels = rows * width * ((cuts - 1) * plan[at.PANEL] + plan[at.LAST_PANEL])
-    for unit in range(start, stop):
-        first = unit % tap_runs * at.BLOCKS_A_UNIT
-        panel, group = unit // tap_runs % cuts, unit // tap_runs // cuts
-        is_last, count = panel == cuts - 1, filters - panel * plan[at.PANEL]
-        lanes = plan[at.LAST_PANEL] if is_last else plan[at.PANEL]
-        source = shift(panels, group * group_panels + rows * width * panel * plan[at.PANEL])
-        target = shift(out, (group * filters + panel * plan[at.PANEL]) * taps)
-        row, sums = 0, adds
-        while row < rows:
-            high = min(run, rows - row, span - row % span)
-            for col in range(0, width, at.RESULTS):
-                x, slopes = shift(planes, group * group_step + col), shift(source, (row * width + col) * lanes)
-                cols = min(at.RESULTS, width - col)
-                add_run(plan, first, min(plan[at.BLOCKS], first + at.BLOCKS_A_UNIT), is_last, high, cols, x,
-                        shift(places, row), offsets, slopes, width * lanes, target, taps, count, sums)
-                sums = 1
-            row += high
 
 
 @scalar
