@@ -21,8 +21,10 @@ demo: $(VENV)/.installed-plot  ## train on handwritten digits, print the test ac
 test: $(VENV)/.installed-$(EXTRA)  ## run the whole test suite
 	LUCID_NB_CACHE_DIR="$(TEST_CACHE)" $(RUN) tests/lanes.py --workers $(WORKERS)
 
+# LUCID_PYTHON: an interpreter that has lucid-dl 2.10, for its column (bench/lucid_dl.py says how to make one).
 bench: $(VENV)/.installed-bench  ## time beside PyTorch (installs it: large), measure errors, write bench/results
-	$(RUN) bench/network.py
+	$(RUN) bench/network.py $(if $(LUCID_PYTHON),--lucid-python $(LUCID_PYTHON))
+	$(RUN) bench/network.py --threads 2
 	$(RUN) bench/against_torch.py
 	$(RUN) bench/ops.py
 	$(RUN) bench/ulp.py

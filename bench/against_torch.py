@@ -5,8 +5,8 @@
 Needs the extra `bench`. Writes bench/results/against_torch.md when all groups run.
 """
 
-import harness
 import numpy as np
+import tables
 import torch
 from harness import Group, compare
 
@@ -162,5 +162,5 @@ GROUPS = dict(small=small_ops, chains=chains, big=big, broadcasts=broadcasts, ba
 
 
 if __name__ == "__main__":
-    harness.main("against_torch", "Against PyTorch on the CPU, one thread", GROUPS,
-                 dict(torch=torch.__version__, numpy=np.__version__, lucid_nb=lnb.__version__))
+    tables.main("against_torch", "Against PyTorch on the CPU, one thread", GROUPS,
+                dict(torch=torch.__version__, numpy=np.__version__, lucid_nb=lnb.__version__))

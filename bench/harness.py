@@ -1,23 +1,24 @@
-"""Measuring side by side: two functions interleaved in one process, median of the ratios, results checked equal."""
+"""Measuring side by side: functions interleaved in one process, medians, results checked equal."""
 
-import datetime
 import math
-import platform
 import statistics
 import sys
-import time
 import timeit
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import libraries
 import numpy as np
+from libraries import Side
+from work import Work
 
 RESULTS = Path(__file__).with_name("results")
-
-
-SIDES = ("both", "ours", "peer")
-side = "both"            # whose times are taken: with several threads each side has a process of its own (network.py)
+BUDGET = 0.5                     # seconds for a pair of functions, of which slow ones take more
+FEWEST = 5                       # rounds of slow ones
+DIFFERS, ABSENT = "differs", "none"              # in the place of a time: another result; no such function
+Beside = tuple[float, float] | str               # a library's time of a call and our time / it; or why there is none
 
 
 @dataclass
@@ -25,11 +26,18 @@ class Row:
     """One comparison: time ours / time of the peer, and the times in microseconds."""
 
     label: str
-    ratio: float
-    ours: float
-    peer: float
+    ratio: float = math.nan                                         # nan without the peer
+    ours: float = 0.0
+    peer: float = math.nan
     flops: float = 0.0                                              # of one call, where the work is arithmetic
-    others: dict[str, float] = field(default_factory=dict)          # time ours / time of further peers
+    moved: float = 0.0                                              # bytes, where the work is reading and writing
+    others: dict[str, Beside] = field(default_factory=dict)
+    single: float = 0.0                                             # our time with one thread, beside one with several
+
+    @property
+    def speedup(self) -> float:
+        """How much faster several threads are than one; nan where several were not timed."""
+        return self.single / self.ours if self.single else math.nan
 
 
 @dataclass
@@ -42,109 +50,159 @@ class Group:
 
     def mean(self) -> float:
         """Geometric mean of the ratios."""
-        return math.exp(statistics.fmean(math.log(row.ratio) for row in self.rows))
+        return geometric_mean(row.ratio for row in self.rows)
 
 
-def measure(ours: Callable, peer: Callable, rounds: int = 21, seconds: float = 0.01) -> tuple[float, float, float]:
+class Pair(NamedTuple):
+    """What a row measures: ours, the peer (None where PyTorch is not installed), and how."""
+
+    ours: Callable
+    peer: Callable | None
+    rtol: float | None
+    seconds: float
+    rounds: int
+    others: Mapping[str, Callable]
+    work: Work | None
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """Of those that are numbers; nan when there is none."""
+    logarithms = [math.log(value) for value in values if not math.isnan(value)]
+    return math.exp(statistics.fmean(logarithms)) if logarithms else math.nan
+
+
+def calls_in(function: Callable, seconds: float) -> int:
+    """How many calls fill a block of so many seconds. Of a quick function the first call may not count."""
+    once = timeit.timeit(function, number=1)
+    if once < 10 * seconds:
+        once = timeit.timeit(function, number=3) / 3
+    return max(1, int(seconds / max(once, 1e-7)))
+
+
+def measure(ours: Callable, peer: Callable, rounds: int = 21, seconds: float = 0.01, budget: float = BUDGET,
+            fewest: int = FEWEST) -> tuple[float, float, float]:
     """Median ratio of neighbouring measurements, and the median times of a call in microseconds."""
-    ours(), peer()
-    number = max(1, int(seconds / max(timeit.timeit(ours, number=3) / 3, 1e-7)))
-    pairs = []
-    for turn in range(rounds):
-        first, second = (ours, peer) if turn % 2 == 0 else (peer, ours)      # neither always runs in the other's wake
-        a, b = timeit.timeit(first, number=number), timeit.timeit(second, number=number)
-        pairs.append((a, b) if turn % 2 == 0 else (b, a))
+    functions, numbers = (ours, peer), (calls_in(ours, seconds), calls_in(peer, seconds))
+    pairs: list[tuple[float, float]] = []
+    while len(pairs) < rounds:
+        order = (0, 1) if len(pairs) % 2 == 0 else (1, 0)                    # neither always runs in the other's wake
+        times = {side: timeit.timeit(functions[side], number=numbers[side]) / numbers[side] for side in order}
+        pairs.append((times[0], times[1]))
+        cost = times[0] * numbers[0] + times[1] * numbers[1]
+        rounds = min(rounds, max(fewest, int(budget / cost)))
     ratio = statistics.median(a / b for a, b in pairs)
-    return (ratio, *(statistics.median(column) / number * 1e6 for column in zip(*pairs)))
+    return (ratio, *(statistics.median(column) * 1e6 for column in zip(*pairs)))
+
+
+def numbers_of(found: Any) -> np.ndarray:
+    """A result of any library as float64."""
+    return np.asarray(found.detach().numpy() if hasattr(found, "detach") else found, dtype=np.float64)
 
 
 def check_equal(label: str, ours: object, peer: object, rtol: float) -> None:
     """Stop where the two do not compute the same."""
-    a, b = (np.asarray(x.detach().numpy() if hasattr(x, "detach") else x, dtype=np.float64) for x in (ours, peer))
-    np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol, err_msg=label)
+    np.testing.assert_allclose(numbers_of(ours), numbers_of(peer), rtol=rtol, atol=rtol, err_msg=label)
 
 
-def compare(group: Group, label: str, ours: Callable, peer: Callable, *, rtol: float = 1e-5, seconds: float = 0.01,
-            rounds: int = 21, flops: float = 0.0, others: Mapping[str, Callable] | None = None) -> None:
-    """Check that both give the same, measure, print and keep a row."""
-    if side != "both":
-        time_alone = alone(ours if side == "ours" else peer, rounds, seconds)
-        add(group, label, 1.0, time_alone, time_alone, flops)
+def is_equal(ours: object, theirs: object, rtol: float) -> bool:
+    """Is it, relative to the largest number? Libraries differ in rounding; this tells another function from ours."""
+    a, b = numbers_of(ours), numbers_of(theirs)
+    return a.shape == b.shape and bool(np.abs(a - b).max(initial=0) <= max(rtol, 1e-4) * np.abs(a).max(initial=1))
+
+
+def compare(group: Group, label: str, ours: Callable, peer: Callable | None, *, rtol: float | None = 1e-5,
+            seconds: float = 0.01, rounds: int = 21, flops: float = 0.0, moved: float = 0.0,
+            others: Mapping[str, Callable] | None = None, work: Work | None = None) -> None:
+    """Check that both give the same (unless rtol is None), measure, and keep a row.
+
+    `others` are further calls to time beside ours; `work` says what is done to the libraries that have an equal of it.
+    """
+    if len(group.rows) >= settings.limit:
         return
-    check_equal(label, ours(), peer(), rtol)
-    add(group, label, *measure(ours, peer, rounds, seconds), flops,
-        {name: measure(ours, other, rounds // 2 + 1, seconds)[0] for name, other in (others or {}).items()})
+    row = Row(label, flops=flops or 0.0, moved=moved)
+    settings.runner(group, row, Pair(ours, peer, rtol, seconds, min(rounds, settings.rounds), others or {}, work))
+    group.rows.append(row)
+    settings.show(group, row)
 
 
-def alone(function: Callable, rounds: int, seconds: float) -> float:
-    """The median time of a call in microseconds."""
-    function()
-    number = max(1, int(seconds / max(timeit.timeit(function, number=3) / 3, 1e-7)))
-    return statistics.median(timeit.timeit(function, number=number) for _ in range(rounds)) / number * 1e6
+def interleaved(group: Group, row: Row, pair: Pair) -> None:
+    """Take all times in this process, turn by turn. All results are compared before: steps of training change them."""
+    wanted, sides = pair.ours(), list(sides_of(pair))
+    if pair.rtol is not None:
+        wanted = numbers_of(wanted)
+        if pair.peer is not None:
+            check_equal(row.label, wanted, pair.peer(), pair.rtol)
+        row.others = {side.name: verdict(row.label, side, wanted, pair.rtol) for side in sides}
+    if pair.peer is None:
+        row.ours = measure(pair.ours, pair.ours, pair.rounds, pair.seconds)[1]
+    else:
+        row.ratio, row.ours, row.peer = measure(pair.ours, pair.peer, pair.rounds, pair.seconds)
+    for side in sides:
+        if not row.others.get(side.name):
+            ratio, _, theirs = measure(pair.ours, side.call, pair.rounds // 2 + 1, pair.seconds, BUDGET / 2, 1)
+            row.others[side.name] = theirs, ratio
+    if pair.work and settings.child:
+        row.others[settings.child.name] = by_child(row, pair)
 
 
-def add(group: Group, label: str, ratio: float, ours: float, peer: float, flops: float = 0.0,
-        others: dict[str, float] | None = None) -> None:
-    """Print and keep a row."""
-    group.rows.append(Row(label, ratio, ours, peer, flops, others or {}))
-    rate = f"{flops / ours / 1e3:8.1f} GFLOP/s" if flops else ""
-    print(f"{group.title[:28]:28s} {label:44s} {ratio:6.2f}   {ours:10.2f} us {peer:10.2f} us {rate}", flush=True)
+def sides_of(pair: Pair) -> Iterator[Side]:
+    """What is timed beside the peer."""
+    yield from (Side(name, call, numbers_of) for name, call in pair.others.items())
+    if pair.work:
+        yield from libraries.sides(pair.work)
 
 
-def processor() -> str:
-    """The processor's name."""
+def verdict(label: str, side: Side, wanted: np.ndarray, rtol: float) -> str:
+    """Nothing where a library gives what we give; else what the table says in the place of its time."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(": ", 1)[1] for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
+        return "" if is_equal(wanted, side.results(side.call()), rtol) else DIFFERS
+    except Exception as error:           # libraries say in ways of their own what they cannot do
+        print(f"{side.name}, {label}: {type(error).__name__}: {error}", file=sys.stderr)
+        return ABSENT
 
 
-def write(name: str, title: str, groups: Sequence[Group], versions: dict[str, str],
-          folder: Path = RESULTS) -> Path:
-    """Write a table under bench/results/, with the command and the machine."""
-    command = "python " + " ".join([f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]])
-    lines = [f"# {title}", "", f"`{command}`", "",
-             f"{datetime.date.today()}, {processor()}, Python {platform.python_version()}, "
-             + ", ".join(f"{key} {value}" for key, value in versions.items()) + ".",
-             "Ratio: median of our time / the peer's, interleaved in one process; below 1 is faster. Times are medians "
-             "in microseconds.", "", "| group | rows | geometric mean | worst | target |", "|---|---|---|---|---|"]
-    lines += [f"| {g.title} | {len(g.rows)} | {g.mean():.2f} | {max(r.ratio for r in g.rows):.2f} | {g.target} |"
-              for g in groups if g.rows]
-    lines += table(groups)
-    path = folder / f"{name}.md"
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text("\n".join(lines) + "\n")
-    temporary.replace(path)
-    return path
+def by_child(row: Row, pair: Pair) -> Beside:
+    """The time of a library in another environment, beside our median."""
+    seconds = math.nan
+
+    def call() -> np.ndarray:
+        nonlocal seconds
+        seconds, found = settings.child.measure(pair.work)
+        return found
+    said = verdict(row.label, Side(settings.child.name, call, numbers_of), numbers_of(pair.ours()), pair.rtol or 0)
+    return said or (seconds * 1e6, row.ours / (seconds * 1e6))
 
 
-def table(groups: Sequence[Group]) -> list[str]:
-    """A row for each comparison; columns for GFLOP/s and further peers where there are any."""
-    rows = [(g, r) for g in groups for r in g.rows]
-    peers = list(dict.fromkeys(name for _, r in rows for name in r.others))
-    rated = any(r.flops for _, r in rows)
-    head = ["group", "work", "ratio", "ours (us)", "peer (us)", *["GFLOP/s"] * rated, *[f"/ {name}" for name in peers]]
-    lines = ["", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for g, r in rows:
-        cells = [g.title, r.label, f"{r.ratio:.2f}", f"{r.ours:.2f}", f"{r.peer:.2f}"]
-        cells += [f"{r.flops / r.ours / 1e3:.1f}" if r.flops else ""] * rated
-        cells += [f"{r.others[name]:.2f}" if name in r.others else "" for name in peers]
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
+def show(group: Group, row: Row) -> None:
+    """Print a row."""
+    print(line(group, row), flush=True)
 
 
-def main(name: str, title: str, groups: Mapping[str, Callable[[], Sequence[Group]]], versions: dict[str, str]) -> None:
-    """Run the groups that the command line names, or all, and then write their table."""
-    done = [group for wanted in sys.argv[1:] or groups for group in groups[wanted]()]
-    for group in done:
-        print(f"{group.title:34s} mean {group.mean():.2f}  worst {max(r.ratio for r in group.rows):.2f}  "
-              f"target {group.target}")
-    if not sys.argv[1:]:
-        print(write(name, title, done, versions))
+def line(group: Group, row: Row) -> str:
+    """A row as it is printed while others are measured."""
+    parts = [f"{group.title[:28]:28s} {row.label:44s}", f"{row.ours:10.2f} us"]
+    if not math.isnan(row.ratio):
+        parts[1:] = [f"{row.ratio:6.2f}   {row.ours:10.2f} us {row.peer:10.2f} us"]
+    if row.single:
+        parts.append(f"{row.speedup:5.2f} x")
+    if row.flops:
+        parts.append(f"{row.flops / row.ours / 1e3:8.1f} GFLOP/s")
+    if row.moved:
+        parts.append(f"{row.moved / row.ours / 1e3:8.1f} GB/s")
+    parts += [f"{name} {beside if isinstance(beside, str) else f'{beside[1]:.2f}'}"
+              for name, beside in row.others.items()]
+    return " ".join(parts)
 
 
-def stopwatch() -> Callable[[], float]:
-    """Seconds since it was made."""
-    start = time.perf_counter()
-    return lambda: time.perf_counter() - start
+@dataclass
+class Settings:
+    """How rows are measured in this process, and what becomes of them."""
+
+    runner: Callable[[Group, Row, Pair], None] = interleaved
+    show: Callable[[Group, Row], None] = show
+    limit: int = sys.maxsize                                        # rows of a group
+    rounds: int = sys.maxsize
+    child: Any = None                                               # lucid_dl.Child, where it was asked for
+
+
+settings = Settings()

@@ -10,6 +10,7 @@ from functools import partial
 
 import harness
 import numpy as np
+import tables
 import torch
 from harness import Group, compare
 
@@ -207,5 +208,5 @@ GROUPS = dict(elementwise=elementwise, reductions=reductions, scans=scans, sorti
 
 
 if __name__ == "__main__":
-    harness.main("ops", "Ops beside PyTorch and NumPy on the CPU, one thread", GROUPS,
-                 dict(torch=torch.__version__, numpy=np.__version__, lucid_nb=lnb.__version__))
+    tables.main("ops", "Ops beside PyTorch and NumPy on the CPU, one thread", GROUPS,
+                dict(torch=torch.__version__, numpy=np.__version__, lucid_nb=lnb.__version__))

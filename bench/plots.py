@@ -5,6 +5,7 @@
 Needs matplotlib.
 """
 
+import math
 import re
 import sys
 from collections.abc import Sequence
@@ -21,18 +22,25 @@ INK, FAINT, OURS, SLOWER, PEER = "#222222", "#9a9a9a", "#2f6f8f", "#c8553d", "#d
 SQUARE = re.compile(r"square (\d+)")
 
 
-def save(groups: Sequence[Group], path: Path) -> Path:
-    """Draw the three plots into one picture."""
-    groups = [group for group in groups if group.rows]
+def save(groups: Sequence[Group], path: Path, threads: int = 1) -> Path:
+    """Draw the three plots into one picture. Groups without a peer have no place in them."""
+    groups = [group for group in groups if not math.isnan(group.mean())]
     with matplotlib.rc_context({"font.size": 9, "axes.edgecolor": FAINT, "text.color": INK, "axes.labelcolor": INK}):
         figure = Figure(figsize=(12, 2 + 0.28 * len(groups)), layout="constrained", facecolor="white")
         left, right = figure.subfigures(1, 2, width_ratios=(1.3, 1))
-        draw_ratios(left.subplots(), groups)
+        draw_ratios(left.subplots(), groups, threads)
         upper, lower = right.subplots(2, 1)
-        draw_rates(upper, groups)
-        draw_sizes(lower, groups)
+        draw_rates(upper, [row for group in groups for row in group.rows if row.flops and "opt-in" not in group.title],
+                   threads)
+        draw_sizes(lower, [(int(found[1]), row) for group in groups for row in group.rows
+                           if (found := SQUARE.fullmatch(row.label))])
         figure.savefig(path, dpi=100)
     return path
+
+
+def cores(threads: int) -> str:
+    """In words."""
+    return "one core" if threads == 1 else f"{threads} cores"
 
 
 def plain(axes: Any, **labels: Any) -> None:
@@ -42,7 +50,7 @@ def plain(axes: Any, **labels: Any) -> None:
     axes.grid(alpha=0.25, linewidth=0.6)
 
 
-def draw_ratios(axes: Any, groups: Sequence[Group]) -> None:
+def draw_ratios(axes: Any, groups: Sequence[Group], threads: int) -> None:
     """A line for each group: a dot for each row, a bar at the geometric mean; left of 1 is faster than the peer."""
     for y, group in enumerate(groups):
         ratios = [row.ratio for row in group.rows]
@@ -50,20 +58,20 @@ def draw_ratios(axes: Any, groups: Sequence[Group]) -> None:
         axes.scatter(ratios, [y] * len(ratios), s=14, c=colors, alpha=0.5, linewidths=0)
         axes.plot([group.mean()] * 2, [y - 0.35, y + 0.35], color=INK, linewidth=2)
     axes.axvline(1, color=INK, linewidth=0.8)
-    plain(axes, xscale="log", xlabel="our time / PyTorch's, one core (bars: means)",
+    plain(axes, xscale="log", xlabel=f"our time / PyTorch's, {cores(threads)} (bars: means)",
           ylim=(len(groups) - 0.4, -0.6), yticks=range(len(groups)),
           yticklabels=[f"{group.title}: {group.mean():.2f}" for group in groups])
     axes.set_xticks(*zip(*[(x, f"{x:g}") for x in (0.05, 0.1, 0.2, 0.5, 1, 2)]))
     axes.minorticks_off()
 
 
-def draw_rates(axes: Any, groups: Sequence[Group]) -> None:
+def draw_rates(axes: Any, rows: Sequence[Row], threads: int) -> None:
     """GFLOP/s against the time of a call, ours and the peer's, below the roof that this machine reached."""
-    roof = peak.gigaflops()
+    axes.set_visible(bool(rows))
+    roof = peak.gigaflops() * threads
     axes.axhline(roof, color=INK, linewidth=0.8)
-    axes.annotate(f"measured peak of one core, {roof:.0f} GFLOP/s", (0.02, roof), (0, 4), fontsize=8,
+    axes.annotate(f"measured peak of {cores(threads)}, {roof:.0f} GFLOP/s", (0.02, roof), (0, 4), fontsize=8,
                   xycoords=axes.get_yaxis_transform(), textcoords="offset points")
-    rows = [row for group in groups for row in group.rows if row.flops and "opt-in" not in group.title]
     for name, color, times in (("PyTorch", PEER, [row.peer for row in rows]),
                                ("lucid_nb", OURS, [row.ours for row in rows])):
         rates = [row.flops / time / 1e3 for row, time in zip(rows, times)]
@@ -72,9 +80,9 @@ def draw_rates(axes: Any, groups: Sequence[Group]) -> None:
     axes.legend(frameon=False, loc="lower right")
 
 
-def draw_sizes(axes: Any, groups: Sequence[Group]) -> None:
+def draw_sizes(axes: Any, rows: Sequence[tuple[int, Row]]) -> None:
     """Time of square matrix products against their size."""
-    rows = [(int(found[1]), row) for group in groups for row in group.rows if (found := SQUARE.fullmatch(row.label))]
+    axes.set_visible(bool(rows))
     sizes = [size for size, _ in rows]
     axes.plot(sizes, [row.peer for _, row in rows], "o-", color=PEER, label="PyTorch", markersize=4)
     axes.plot(sizes, [row.ours for _, row in rows], "o-", color=OURS, label="lucid_nb", markersize=4)
@@ -90,14 +98,15 @@ def read(path: Path) -> list[Group]:
               if line.startswith("|") and not line.startswith("|---")]
     start = next(number for number, cells in enumerate(tables) if cells[1] == "work")
     groups = {cells[0]: Group(cells[0], cells[4]) for cells in tables[1:start]}
-    rate = tables[start].index("GFLOP/s")
     for cells in tables[start + 1:]:
-        ours = float(cells[3])
-        groups[cells[0]].rows.append(Row(cells[1], float(cells[2]), ours, float(cells[4]),
-                                         float(cells[rate] or 0) * ours * 1e3))
+        row = dict(zip(tables[start], cells))
+        ratio, ours, peer = (float(row[name] or "nan") for name in ("ratio", "ours (us)", "torch (us)"))
+        rate = float(row.get("GFLOP/s") or 0)
+        groups[row["group"]].rows.append(Row(row["work"], ratio, ours, peer, rate * ours * 1e3))
     return list(groups.values())
 
 
 if __name__ == "__main__":
     table = Path(sys.argv[1]) if sys.argv[1:] else harness.RESULTS / "network.md"
-    print(save(read(table), table.with_suffix(".png")))
+    found = re.search(r"_(\d+)_threads", table.stem)
+    print(save(read(table), table.with_suffix(".png"), int(found[1]) if found else 1))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 from harness import Group, check_equal, compare
+from work import Work
 
 import lucid_nb as lnb
 
@@ -30,7 +31,7 @@ def step(call: Callable, leaves: list[Any], seed: Any) -> Callable:
 
 
 def row(group: Group, label: str, make: Callable, arrays: list[np.ndarray], seed: np.ndarray, *, flops: float = 0,
-        seconds: float = 0.03) -> None:
+        moved: float = 0, work: Work | None = None) -> None:
     """make(library, leaves) gives the call; gradients of all leaves are compared."""
     ours = [lnb.tensor(x, requires_grad=True) for x in arrays]
     theirs = [torch.tensor(x, requires_grad=True) for x in arrays]
@@ -39,7 +40,7 @@ def row(group: Group, label: str, make: Callable, arrays: list[np.ndarray], seed
         run()
     for number, (a, b) in enumerate(zip(ours, theirs)):
         check_equal(f"{label}, gradient {number}", a.grad, b.grad, 1e-4)
-    compare(group, label, *steps, rtol=1e-4, rounds=9, seconds=seconds, flops=flops or None)
+    compare(group, label, *steps, rtol=1e-4, rounds=9, seconds=0.03, flops=flops, moved=moved, work=work)
 
 
 def attention(options: dict[str, Any]) -> Callable:
@@ -56,9 +57,10 @@ def judged() -> Group:
     for batch, length in SHAPES:
         for causal in (False, True):
             shape = (batch, HEADS, length, SIZE)
-            row(group, f"batch {batch} T{length}{' causal' * causal}", attention({"is_causal": causal}),
-                [numbers(*shape) for _ in range(3)], numbers(*shape),
-                flops=14.0 * batch * HEADS * length * length * SIZE / (1 + causal))
+            arrays, seed, options = [numbers(*shape) for _ in range(3)], numbers(*shape), {"is_causal": causal}
+            row(group, f"batch {batch} T{length}{' causal' * causal}", attention(options), arrays, seed,
+                flops=14.0 * batch * HEADS * length * length * SIZE / (1 + causal),
+                work=Work("scaled_dot_product_attention", arrays, options, seed))
     return group
 
 
@@ -81,7 +83,7 @@ def others() -> Group:
         places = draw.integers(0, rows, count)
         row(group, f"embedding {rows} x 256, {count} numbers", lambda library, leaves, places=places: lambda: (
             library.nn.functional.embedding(library.tensor(places), leaves[0])), [numbers(rows, 256)],
-            numbers(count, 256))
+            numbers(count, 256), moved=4.0 * 256 * (4 * count + rows))
     return group
 
 

@@ -1,11 +1,13 @@
 """Convolutions: the layers of ResNet-50 forward and backward, and what other networks use, beside PyTorch's."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from harness import Group, compare
+from peers import CHANNELS_LAST, channels_last
+from work import Work
 
 import lucid_nb as lnb
 from lucid_nb import backend
@@ -58,16 +60,19 @@ def operands(batch: int, layer: Layer) -> tuple[np.ndarray, np.ndarray]:
     return x, draw.standard_normal(shape).astype(np.float32) * np.float32(0.05)
 
 
-def forward(group: Group, batch: int, layer: Layer) -> None:
+def forward(group: Group, batch: int, layer: Layer, has_others: bool = True) -> None:
     """A row of the convolution itself."""
     x, w = operands(batch, layer)
     ours, theirs = (lnb.tensor(x), lnb.tensor(w)), (torch.from_numpy(x), torch.from_numpy(w))
     name, options = f"conv{len(layer.sizes)}d", tuple(layer[4:])
-    result = getattr(F, name)(*ours, None, *options)
+    result, call = getattr(F, name)(*ours, None, *options), getattr(torch.nn.functional, name)
+    turned = channels_last(theirs)
+    others = {CHANNELS_LAST: lambda: call(*turned, None, *options)} if turned and has_others else {}
+    work = Work(name, [x, w], dict(zip(("stride", "padding", "dilation", "groups"), options)))
     with torch.no_grad():
         compare(group, f"{layer.label} batch {batch}", lambda: getattr(F, name)(*ours, None, *options),
-                lambda: getattr(torch.nn.functional, name)(*theirs, None, *options), rtol=1e-3, rounds=9,
-                flops=2.0 * result.size * w[0].size)
+                lambda: call(*theirs, None, *options), rtol=1e-3, rounds=9, flops=2.0 * result.size * w[0].size,
+                others=others, work=work if has_others else None)
 
 
 def gradient(group: Group, batch: int, layer: Layer, of_weights: bool) -> None:
@@ -79,15 +84,17 @@ def gradient(group: Group, batch: int, layer: Layer, of_weights: bool) -> None:
     g = draw.standard_normal((batch, layer.outputs, *window.output_sizes(layer.sizes, w.shape[2:]))).astype(np.float32)
     table = backend.table("cpu")
     tensors = [torch.from_numpy(array) for array in (g, x, w)]
+    turned = channels_last(tensors)
 
-    def theirs() -> torch.Tensor:
+    def theirs(operands: Sequence[torch.Tensor] = tensors) -> torch.Tensor:
         wanted = [not of_weights, of_weights, False]
-        found = torch.ops.aten.convolution_backward(*tensors, None, stride, padding, dilation, False, [0] * count,
+        found = torch.ops.aten.convolution_backward(*operands, None, stride, padding, dilation, False, [0] * count,
                                                     layer.groups, wanted)
         return found[int(of_weights)]
     ours = (lambda: table.conv_weight_grad(x, g, window, w.shape)) if of_weights else \
         (lambda: table.conv_input_grad(g, w, window, x.shape))
-    compare(group, f"{layer.label} batch {batch}", ours, theirs, rtol=2e-2, rounds=9, flops=2.0 * g.size * w[0].size)
+    compare(group, f"{layer.label} batch {batch}{' dw' if of_weights else ' dx'}", ours, theirs, rtol=2e-2, rounds=9,
+            flops=2.0 * g.size * w[0].size, others={CHANNELS_LAST: lambda: theirs(turned)} if turned else {})
 
 
 def transposed(group: Group, batch: int, inputs: int, outputs: int, sizes: tuple[int, ...], taps: int, stride: int,

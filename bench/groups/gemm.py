@@ -1,10 +1,12 @@
 """Matrix products and the linear layer beside PyTorch: square, skinny, transposed and batched ones, and whole steps."""
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
 from harness import Group, compare
+from work import Work
 
 import lucid_nb as lnb
 
@@ -29,15 +31,15 @@ def _laid_out(rows: int, cols: int, is_transposed: bool) -> np.ndarray:
     return numbers(cols, rows).T if is_transposed else numbers(rows, cols)
 
 
-def products() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """The label and operands of each product."""
+def products() -> Iterator[tuple[str, np.ndarray, np.ndarray, str]]:
+    """The label and operands of each product, and which of them are transposed."""
     for size in SQUARE:
-        yield f"square {size}", numbers(size, size), numbers(size, size)
+        yield f"square {size}", numbers(size, size), numbers(size, size), ""
     for kind, rows, depth, cols, transposed in OTHERS:
         label = f"{kind} {rows}x{depth}x{cols}" + f" {transposed}" * bool(transposed)
-        yield label, _laid_out(rows, depth, "a" in transposed), _laid_out(depth, cols, "b" in transposed)
+        yield label, _laid_out(rows, depth, "a" in transposed), _laid_out(depth, cols, "b" in transposed), transposed
     for batch, rows, depth, cols in BATCHED:
-        yield f"batched {batch}x{rows}x{depth}x{cols}", numbers(batch, rows, depth), numbers(batch, depth, cols)
+        yield f"batched {batch}x{rows}x{depth}x{cols}", numbers(batch, rows, depth), numbers(batch, depth, cols), ""
 
 
 def layer_steps(batch: int, inputs: int, outputs: int) -> tuple[Callable, Callable]:
@@ -67,13 +69,16 @@ def gradients(operands) -> np.ndarray:
 def run() -> list[Group]:
     """Products, and steps of linear layers."""
     product = Group("matrix products", "0.98 / 1.15")
-    for label, a, b in products():
+    for label, a, b, transposed in products():
         ours, peer = (lnb.asarray(a), lnb.asarray(b)), (torch.from_numpy(a), torch.from_numpy(b))
         rtol = 1e-5 * a.shape[-1] ** 0.5
-        compare(product, label, lambda p=ours: p[0] @ p[1], lambda p=peer: p[0] @ p[1], rtol=rtol)
+        stored = [x.T if letter in transposed else x for letter, x in zip("ab", (a, b))]
+        compare(product, label, lambda p=ours: p[0] @ p[1], lambda p=peer: p[0] @ p[1], rtol=rtol,
+                flops=2.0 * a.size * b.shape[-1], work=Work("matmul", stored, {"transposed": transposed}))
     layer = Group("linear, forward and backward", "0.95 / 1.15")
     for shape in LINEAR:
         ours, peer = layer_steps(*shape)
         np.testing.assert_allclose(gradients(ours()), gradients(peer()), rtol=1e-3, atol=1e-3)
-        compare(layer, "x".join(map(str, shape)), lambda f=ours: f()[2].grad, lambda f=peer: f()[2].grad, rtol=1e-3)
+        compare(layer, "x".join(map(str, shape)), lambda f=ours: f()[2].grad, lambda f=peer: f()[2].grad, rtol=1e-3,
+                flops=6.0 * math.prod(shape))
     return [product, layer]

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from harness import Group, add, check_equal, compare, measure
+from harness import Group, check_equal, compare
+from peers import CHANNELS_LAST, channels_last
+from work import Work
 
 import lucid_nb as lnb
 
@@ -15,11 +17,18 @@ RANDOM = np.random.default_rng(0)
 PAIRS = ((lnb.nn.functional, lnb.tensor), (torch.nn.functional, torch.tensor))
 NORMS = [("batch_norm", (8, 64, 56, 56)), ("batch_norm", (32, 256, 14, 14)), ("batch_norm", (128, 512)),
          ("layer_norm", (32, 128, 768)), ("layer_norm", (4096, 256)), ("group_norm", (8, 64, 56, 56))]
+OPTIONS: dict[str, dict[str, Any]] = {"batch_norm": {"training": True}, "group_norm": {"num_groups": 32}}
 RESIZED = [("nearest", {}), ("bilinear", {}), ("bicubic", {}), ("area", {}), ("bilinear", dict(antialias=True))]
 
 
 def _array(*shape: int) -> np.ndarray:
     return RANDOM.normal(size=shape).astype(np.float32)
+
+
+def _turned(array: np.ndarray, requires_grad: bool = False) -> torch.Tensor:
+    """PyTorch's tensor, channels last if it is an image."""
+    tensor = torch.tensor(array)
+    return (channels_last([tensor]) or [tensor])[0].requires_grad_(requires_grad)
 
 
 def _norm(library: Any, tensor: Callable, kind: str, shape: tuple[int, ...]) -> Callable:
@@ -44,12 +53,13 @@ def _step(function: Callable, tensor: Callable, arrays: Sequence[np.ndarray], g:
     return step
 
 
-def _compare(group: Group, label: str, steps: Sequence[Callable], tolerance: float) -> None:
+def _compare(group: Group, label: str, steps: Sequence[Callable], tolerance: float, **options: Any) -> None:
     """Compare after a check of all gradients but the first, which `compare` checks itself."""
-    ours, theirs = steps
+    ours, theirs, *turned = steps
     for one, two in zip(ours()[1:], theirs()[1:]):
         check_equal(label, one.numpy() / 100, two.numpy() / 100, tolerance)
-    compare(group, label, lambda: ours()[0], lambda: theirs()[0], rtol=tolerance)
+    compare(group, label, lambda: ours()[0], lambda: theirs()[0], rtol=tolerance,
+            others={CHANNELS_LAST: lambda: turned[0]()[0]} if turned else {}, **options)
 
 
 def normalization() -> Group:
@@ -58,8 +68,10 @@ def normalization() -> Group:
     for kind, shape in NORMS:
         size = shape[-1] if kind == "layer_norm" else shape[1]
         arrays, g = (_array(*shape), _array(size), _array(size)), _array(*shape)
-        steps = [_step(_norm(library, tensor, kind, shape), tensor, arrays, g) for library, tensor in PAIRS]
-        _compare(group, f"{kind} {'x'.join(map(str, shape))}", steps, 1e-5)
+        sides = PAIRS if kind == "layer_norm" or len(shape) == 2 else (*PAIRS, (torch.nn.functional, _turned))
+        steps = [_step(_norm(library, tensor, kind, shape), tensor, arrays, g) for library, tensor in sides]
+        _compare(group, f"{kind} {'x'.join(map(str, shape))}", steps, 1e-5, moved=20.0 * g.size,
+                 work=Work(kind, arrays, OPTIONS.get(kind, {"normalized_shape": shape[-1:]}), g))
     return group
 
 
@@ -71,7 +83,7 @@ def dropout() -> Group:
         ours, theirs = (_step(partial(library.dropout, p=0.5), tensor, (x,), g) for library, tensor in PAIRS)
         for step in (ours, theirs):
             assert abs(float((step()[0].numpy() == 0).mean()) - 0.5) < 0.03
-        add(group, f"dropout {'x'.join(map(str, shape))}", *measure(ours, theirs))
+        compare(group, f"dropout {'x'.join(map(str, shape))}", ours, theirs, rtol=None, moved=16.0 * x.size)
     return group
 
 

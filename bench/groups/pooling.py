@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import torch
 from harness import Group, check_equal, compare
+from peers import CHANNELS_LAST, channels_last
+from work import Work
 
 import lucid_nb as lnb
 
@@ -33,7 +35,13 @@ def row(group: Group, name: str, shape: tuple[int, ...], arguments: tuple) -> No
         leaf.grad = None
         call(leaf, *arguments).backward(gradient)
         return leaf.grad
-    compare(group, label, lambda: step(ours, x, g), lambda: step(theirs, peer, peer_g))
+    others = {}
+    if turned := channels_last([peer.detach(), peer_g]):
+        turned[0].requires_grad_()
+        others[CHANNELS_LAST] = lambda: step(theirs, *turned)
+    work = Work(function, [data], dict(zip(("kernel_size", "stride", "padding"), arguments)), seed)
+    compare(group, label, lambda: step(ours, x, g), lambda: step(theirs, peer, peer_g), others=others,
+            moved=8.0 * (data.size + seed.size), work=None if name.startswith("adaptive") else work)
 
 
 def run() -> list[Group]:

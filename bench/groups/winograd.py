@@ -16,7 +16,7 @@ def run() -> list[Group]:
         config.winograd = True
         for batch in (1, 8):
             for layer in LAYERS:
-                forward(group, batch, layer)
+                forward(group, batch, layer, has_others=False)
                 gradient(group, batch, layer, of_weights=False)
     finally:
         config.winograd = before
