@@ -20,6 +20,9 @@ from .threads import address_of
 
 ROW_BLOCK, PANEL, CHANNELS = 32, 128, 32           # as in loops/
 TOGETHER, LEAST_UNITS = 2048, 8                    # elements of an image that a unit takes, and units there should be
+PAST = 5 << 20                                     # bytes from which results are stored past the caches: 4 MiB alone
+#                                                    took a fifth longer so, 6 MiB among other layers a fifth less
+LINE = 64                                          # bytes; only whole lines are stored so, as in loops/streams.py
 COST, GRADIENT_COST = 3, 4                         # of an element, in elements that are only read
 new = np.empty                                     # of what is small
 
@@ -88,6 +91,9 @@ class _Plan:
 def _plan(gradient: str, shape: Shape, dtype: np.dtype, axes: Shape, eps: float, centred: bool) -> _Plan:
     """The plan for arrays of a shape."""
     path, sizes, units = _geometry(gradient, shape, centred)
+    if not path.endswith("columns"):
+        piece = shape[-1] if shape[-1] > 1 or path.endswith("planes") else shape[-2]
+        sizes = *sizes, int(prod(shape) * dtype.itemsize >= PAST and piece * dtype.itemsize % LINE == 0)
     work = prod(shape) // max(1, units) * (GRADIENT_COST if gradient else COST)
     kinds = [f"{dtype.name}*"] * (6 if not gradient else 7 if path.endswith("grad_planes") and len(shape) == 4 else 8)
     if len(kinds) == 7:

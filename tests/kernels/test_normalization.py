@@ -186,3 +186,36 @@ def test_layouts_give_the_same_bits():
     a = normalize_grad(g, x, weight, *first[1:], BATCH, EPS, True)
     b = normalize_grad(g[:, ::-1][:, ::-1], turned, weight, *first[1:], BATCH, EPS, True)
     assert all(np.array_equal(one, two) for one, two in zip(a, b))
+
+
+@each_dtype
+@pytest.mark.parametrize(("shape", "axes"), [((8, 16, 1040), BATCH), ((4, 40, 514), BATCH), ((300, 1, 1040, 1), GROUP),
+                                             ((9, 4, 3, 2048), GROUP), ((4100, 4, 16, 1), GROUP)], ids=str)
+def test_large_results_are_stored_past_the_caches_with_the_same_bits(shape, axes, dtype, monkeypatch):
+    """Inside their bounds, from pages on as all large memory; whole lines or not, and by several threads."""
+    arrays, made, empty = drawn(shape, axes, dtype), [], memory.empty
+
+    def guarded(shape, dtype):
+        whole = empty(int(np.prod(shape)) + 8192, dtype)
+        whole[...] = 7
+        made.append(whole)
+        return whole[4096:-4096].reshape(shape)
+
+    def results(least, count):
+        monkeypatch.setattr(normalization, "PAST", least)
+        normalization._plan.cache_clear()
+        g, x, weight, bias = arrays
+        before = threads.num_threads()
+        threads.set_num_threads(count)
+        try:
+            forward = normalize(x, weight, bias, axes, EPS, True)
+            return [*forward, *normalize_grad(g, x, weight, *forward[1:], axes, EPS, True)]
+        finally:
+            threads.set_num_threads(before)
+            normalization._plan.cache_clear()
+    usual = results(1 << 40, 1)
+    monkeypatch.setattr(memory, "empty", guarded)
+    for count in (1, 2):
+        assert all(one.tobytes() == two.tobytes() for one, two in zip(usual, results(memory.LARGE, count)))
+    assert len(made) >= 4
+    assert all(np.all(whole[:4096] == 7) and np.all(whole[-4096:] == 7) for whole in made)

@@ -6,12 +6,14 @@ turns out to be farther from the rough one than elements are from each other, th
 are summed in the element type and totalled in float64. The rough mean is one of distances to the first element, so that
 equal elements deviate by nothing.
 
-`width` is that of contiguous elements, `plane` that of those which share a channel.
+`width` is that of contiguous elements, `plane` that of those which share a channel. `past`: whether results are stored
+past the caches.
 """
 
 import numpy as np
 
 from ..intrinsics import mark_kernel, square_root
+from .streams import finish_stores, store_past
 from .typed import block, clear, convert, finite_or_zero, out_of_line, plus, scalar, shift, stack_like, stack_of
 
 BLOCK, ROW_BLOCK, CHANNELS, FEW = 1024, 32, 32, 64
@@ -127,6 +129,30 @@ def spread_each(x, out, width, mean, scale, weight, bias):
 
 
 @scalar
+def place(x, out, width, mean, scale, bias, buffer, past):
+    """`spread`; past the caches by a buffer of BLOCK elements, as below."""
+    if not past:
+        spread(x, out, width, mean, scale, bias)
+        return
+    for first in range(0, width, BLOCK):
+        count = min(BLOCK, width - first)
+        spread(shift(x, first), buffer, count, mean, scale, bias)
+        store_past(shift(out, first), buffer, count)
+
+
+@scalar
+def place_each(x, out, width, mean, scale, weight, bias, buffer, past):
+    """`spread_each`, or that past the caches."""
+    if not past:
+        spread_each(x, out, width, mean, scale, weight, bias)
+        return
+    for first in range(0, width, BLOCK):
+        count = min(BLOCK, width - first)
+        spread_each(shift(x, first), buffer, count, mean, scale, shift(weight, first), shift(bias, first))
+        store_past(shift(out, first), buffer, count)
+
+
+@scalar
 def slopes(g, x, out, width, middle, factor, level, tilt):
     """out = g * factor - level - (x - middle) * tilt."""
     for i in range(width):
@@ -143,6 +169,31 @@ def slopes_each(g, x, weight, out, weight_part, bias_part, width, middle, scale,
         bias_part[i] += g[i]
 
 
+@scalar
+def place_slopes(g, x, out, width, middle, factor, level, tilt, buffer, past):
+    """`slopes`, or that past the caches."""
+    if not past:
+        slopes(g, x, out, width, middle, factor, level, tilt)
+        return
+    for first in range(0, width, BLOCK):
+        count = min(BLOCK, width - first)
+        slopes(shift(g, first), shift(x, first), buffer, count, middle, factor, level, tilt)
+        store_past(shift(out, first), buffer, count)
+
+
+@scalar
+def place_slopes_each(g, x, weight, out, weight_part, bias_part, width, middle, scale, level, tilt, buffer, past):
+    """`slopes_each`, or that past the caches."""
+    if not past:
+        slopes_each(g, x, weight, out, weight_part, bias_part, width, middle, scale, level, tilt)
+        return
+    for first in range(0, width, BLOCK):
+        count = min(BLOCK, width - first)
+        slopes_each(shift(g, first), shift(x, first), shift(weight, first), buffer, shift(weight_part, first),
+                    shift(bias_part, first), count, middle, scale, level, tilt)
+        store_past(shift(out, first), buffer, count)
+
+
 # ----------------------------------------------------------------------------------------------- of a batch
 # A unit takes several channels whose planes are small: memory is then read in longer pieces.
 @scalar
@@ -156,11 +207,11 @@ def plane_sums(x, batch, channels, plane, step, middle, sums):
                                 shift(sums, 2 * channel))
 
 
-def batch_planes(start, stop, x, weight, bias, out, mean, variance, batch, channels, plane, together, eps):
+def batch_planes(start, stop, x, weight, bias, out, mean, variance, batch, channels, plane, together, past, eps):
     """Unit: `together` (at most CHANNELS) channels; x is (batch, channels, plane)."""
     mark_kernel()
     sums, step, count = stack_of(np.float64, 2 * CHANNELS), channels * plane, np.float64(batch * plane)
-    middle, scale = stack_like(x, CHANNELS), stack_like(x, CHANNELS)
+    middle, scale, buffer = stack_like(x, CHANNELS), stack_like(x, CHANNELS), stack_like(x, BLOCK)
     for unit in range(start, stop):
         first = unit * together
         here, corner, target = min(together, channels - first), shift(x, first * plane), shift(out, first * plane)
@@ -178,17 +229,19 @@ def batch_planes(start, stop, x, weight, bias, out, mean, variance, batch, chann
             scale[channel] = convert(x, np.float64(weight[first + channel]) / square_root(square + eps))
         for image in range(batch):
             for channel in range(here):
-                place = image * step + channel * plane
-                spread(shift(corner, place), shift(target, place), plane, mean[first + channel], scale[channel],
-                       bias[first + channel])
+                at = image * step + channel * plane
+                place(shift(corner, at), shift(target, at), plane, mean[first + channel], scale[channel],
+                      bias[first + channel], buffer, past)
+    finish_stores()
 
 
 def batch_grad_planes(start, stop, g, x, weight, mean, variance, out, of_weight, of_bias, batch, channels, plane,
-                      together, eps):
+                      together, past, eps):
     """Unit: `together` (at most CHANNELS) channels; g, x and out are (batch, channels, plane)."""
     mark_kernel()
     sums, step, count = stack_of(np.float64, 2 * CHANNELS), channels * plane, np.float64(batch * plane)
     factor, level, tilt = stack_like(x, CHANNELS), stack_like(x, CHANNELS), stack_like(x, CHANNELS)
+    buffer = stack_like(x, BLOCK)
     for unit in range(start, stop):
         first = unit * together
         here = min(together, channels - first)
@@ -196,8 +249,8 @@ def batch_grad_planes(start, stop, g, x, weight, mean, variance, out, of_weight,
             sums[channel] = 0.0
         for image in range(batch):
             for channel in range(here):
-                place = image * step + (first + channel) * plane
-                line_slope_sums(shift(g, place), shift(x, place), plane, mean[first + channel],
+                at = image * step + (first + channel) * plane
+                line_slope_sums(shift(g, at), shift(x, at), plane, mean[first + channel],
                                 shift(sums, 2 * channel))
         for channel in range(here):
             total, moment = sums[2 * channel], sums[2 * channel + 1]
@@ -208,9 +261,10 @@ def batch_grad_planes(start, stop, g, x, weight, mean, variance, out, of_weight,
             tilt[channel] = convert(x, wide * inverse * inverse * moment / count)
         for image in range(batch):
             for channel in range(here):
-                place = image * step + (first + channel) * plane
-                slopes(shift(g, place), shift(x, place), shift(out, place), plane, mean[first + channel],
-                       factor[channel], level[channel], tilt[channel])
+                at = image * step + (first + channel) * plane
+                place_slopes(shift(g, at), shift(x, at), shift(out, at), plane, mean[first + channel],
+                             factor[channel], level[channel], tilt[channel], buffer, past)
+    finish_stores()
 
 
 # ----------------------------------------------------------------------------------------------- of rows
@@ -230,35 +284,37 @@ def row_kernels(centred):
             line_deviation_sums(x, width, middle, sums)
         return settled(middle, sums, count)
 
-    def rows(start, stop, x, weight, bias, out, mean, variance, groups, channels, plane, eps):
+    def rows(start, stop, x, weight, bias, out, mean, variance, groups, channels, plane, past, eps):
         """Unit: a row, one of `groups` of `channels` planes; weight and bias are (groups * channels,)."""
         mark_kernel()
-        sums, width = stack_of(np.float64, 2), channels * plane
+        sums, width, buffer = stack_of(np.float64, 2), channels * plane, stack_like(x, BLOCK)
         for row in range(start, stop):
             line, target, first = shift(x, row * width), shift(out, row * width), row % groups * channels
             average, square = statistics(line, width, sums)
             mean[row], variance[row] = convert(x, average), convert(x, square)
             inverse = 1.0 / square_root(square + eps)
+            factors, levels = shift(weight, first), shift(bias, first)
             if plane == 1:
-                spread_each(line, target, width, mean[row], convert(x, inverse), shift(weight, first),
-                            shift(bias, first))
+                place_each(line, target, width, mean[row], convert(x, inverse), factors, levels, buffer, past)
             else:
                 for channel in range(channels):
-                    scale = convert(x, np.float64(weight[first + channel]) * inverse)
-                    spread(shift(line, channel * plane), shift(target, channel * plane), plane, mean[row], scale,
-                           bias[first + channel])
+                    scale = convert(x, np.float64(factors[channel]) * inverse)
+                    place(shift(line, channel * plane), shift(target, channel * plane), plane, mean[row], scale,
+                          levels[channel], buffer, past)
+        finish_stores()
 
-    def grad_planes(start, stop, g, x, weight, mean, variance, out, parts, groups, channels, plane, eps):
+    def grad_planes(start, stop, g, x, weight, mean, variance, out, parts, groups, channels, plane, past, eps):
         """Unit: a row. parts: for each plane the sum of g, and after those of all planes, of g times x normalised."""
         mark_kernel()
         sums, width, count = stack_of(np.float64, 2), channels * plane, np.float64(channels * plane)
+        buffer = stack_like(x, BLOCK)
         for row in range(start, stop):
             first, middle = row % groups * channels, mean[row]
             inverse, total, moment = 1.0 / square_root(np.float64(variance[row]) + eps), 0.0, 0.0
             for channel in range(channels):
-                place = row * width + channel * plane
+                at = row * width + channel * plane
                 forget(sums)
-                line_slope_sums(shift(g, place), shift(x, place), plane, middle, sums)
+                line_slope_sums(shift(g, at), shift(x, at), plane, middle, sums)
                 parts[2 * (row * channels + channel)] = sums[0]
                 parts[2 * (row * channels + channel) + 1] = sums[1] * inverse
                 total += sums[0] * np.float64(weight[first + channel])
@@ -266,18 +322,19 @@ def row_kernels(centred):
             level = inverse * total / count if centred else 0.0
             tilt = inverse * inverse * inverse * moment / count
             for channel in range(channels):
-                place = row * width + channel * plane
+                at = row * width + channel * plane
                 factor = convert(x, np.float64(weight[first + channel]) * inverse)
-                slopes(shift(g, place), shift(x, place), shift(out, place), plane, middle, factor,
-                       convert(x, level), convert(x, tilt))
+                place_slopes(shift(g, at), shift(x, at), shift(out, at), plane, middle, factor,
+                             convert(x, level), convert(x, tilt), buffer, past)
+        finish_stores()
 
-    def grad_rows(start, stop, g, x, weight, mean, variance, out, weight_parts, bias_parts, rows, width, eps):
+    def grad_rows(start, stop, g, x, weight, mean, variance, out, weight_parts, bias_parts, rows, width, past, eps):
         """Unit: a block of ROW_BLOCK rows of planes of one element, which leaves its part of the weights' gradients.
 
         One row at a time: two would save a fifth in the cache, but took twice the time for arrays beyond it.
         """
         mark_kernel()
-        sums, count = stack_of(np.float64, 2), np.float64(width)
+        sums, count, buffer = stack_of(np.float64, 2), np.float64(width), stack_like(x, BLOCK)
         for unit in range(start, stop):
             weight_part, bias_part = shift(weight_parts, unit * width), shift(bias_parts, unit * width)
             clear(weight_part, width)
@@ -291,8 +348,9 @@ def row_kernels(centred):
                 inverse = 1.0 / square_root(np.float64(variance[row]) + eps)
                 level = inverse * sums[0] / count if centred else 0.0
                 tilt = inverse * inverse * inverse * sums[1] / count
-                slopes_each(slope, line, weight, shift(out, row * width), weight_part, bias_part, width, middle,
-                            convert(x, inverse), convert(x, level), convert(x, tilt))
+                place_slopes_each(slope, line, weight, shift(out, row * width), weight_part, bias_part, width, middle,
+                                  convert(x, inverse), convert(x, level), convert(x, tilt), buffer, past)
+        finish_stores()
     return rows, grad_planes, grad_rows
 
 
