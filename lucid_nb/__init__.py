@@ -78,6 +78,7 @@ from numpy import (
 from . import backward, creation, errors, interop, ops
 from .array import Tensor
 from .backend import default_device, device, devices, set_default_device
+from .calls import count_flops
 from .creation import c_, mgrid, ndarray, ogrid, r_
 from .dtypes import bfloat16, default_dtype, set_default_dtype
 from .errors import (

@@ -123,6 +123,8 @@ def apply(op: Elementwise | Primitive, values: Sequence[Any], params: Params = N
             return recorded(op, tensors, edges, result, params)
     return tuple([fresh(r) for r in result]) if type(result) is tuple else fresh(result)
 
+    if tape.anywhere.blocks and tape.modes.counter is not None:
+        tape.modes.counter.count(op, raws, result, params)
 
 def compare(op: Elementwise, values: Sequence[Any]) -> Any:
     """`==` or `!=` with anything: what is no number (None, a string, an object) compares as in NumPy, on the host."""

@@ -25,6 +25,7 @@ class Runner:
     """`ops.name(...)` of a pullback."""
 
     records = False
+    is_quick = False           # may a formula's gradient call its kernel without asking?
 
     def run(self, op: Any, arguments: Sequence[Any], params: Params = None) -> Any:
         """Run an op."""
@@ -58,6 +59,8 @@ class RawRunner(Runner):
 
     def run(self, op: Any, arguments: Sequence[Any], params: Params = None) -> Any:
         return op.run(arguments, params)
+    is_quick = True
+
 
     def add(self, a: Any, b: Any) -> Any:
         """Two gradients of one value, which are alike."""
@@ -191,7 +194,10 @@ def gradients_of(outputs: Sequence[Tensor], seeds: Sequence[Any], retain_graph: 
 def pulled(roots: list[tuple[Any, Any]], runner: Runner, retain_graph: bool, wanted: Wanted | None) -> dict:
     """`tape.backward`, on the watch for NaN where `config.check_nan` asks for it."""
     if not (sys.modules.get(CONFIG) or import_module(CONFIG)).check_nan:
-        found = tape.backward(roots, runner, retain_graph, wanted=wanted)
+        found = tape.backward(roots, runner, retain_graph, pull, wanted)
+    pull, counter = tape.pull, tape.modes.counter if runner is raw_runner else None
+    if counter is not None:
+        runner, pull = counter.runner, counter.pull
     else:
         found = tape.backward(roots, runner, retain_graph, partial(anomaly.pull, raw_runner), wanted)
         anomaly.check_sums(found)

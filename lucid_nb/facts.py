@@ -1,6 +1,8 @@
 """What is true of an op beside its formula: which dtypes it takes, its names, its oracle, what it costs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -70,4 +72,5 @@ class Facts:
     names: tuple[str, ...] = ()                 # other public names
     method: str = ""
     operator: str = ""
-    flops: int = 1
+    flops: Callable[[Any], float] | None = None     # what a primitive costs, see flops.py; of a formula it follows
+    gradient_flops: float = 0.0     # of a pullback that calls kernels itself: what they cost, in calls of the op

@@ -183,7 +183,7 @@ class Elementwise:
         if like is None:                            # the short roads of small tensors
             if plan.passes_on:
                 return (g,) * self.arity
-            if plan.compiled is not None and not call.records:
+            if plan.compiled is not None and call.is_quick:
                 stamp = 0
                 for version in node.versions:
                     stamp += version.count
@@ -281,13 +281,17 @@ class Primitive:
     `forward(table, *raws, **params)` gives a raw array or a tuple of them. `pullback(ops, info, g, *kept, **params)`
     gives a gradient for each input, None for none; `ops.name(...)` calls another op, `kept` are the inputs and results
     that `keeps` numbers (results after the inputs where there are several, whose gradients are then a dict by number),
-    `info` says the shapes and dtypes of the inputs and which of them want a gradient.
+    `info` says the shapes and dtypes of the inputs and which of them want a gradient. `linear`: groups of operands, in
+    each of which together the op is linear while the others, which it keeps, stand still: forward mode calls the op
+    itself on their tangents. Where it is not, or does not say so, forward mode transposes the pullback. `flops`: a rule
+    of flops.py; without one the op only moves data, or compares.
     """
 
     def __init__(self, name: str, forward: Callable, pullback: Callable | None, keeps: tuple[int, ...] = (),
-                 facts: Facts | None = None) -> None:
+                 linear: tuple[tuple[int, ...], ...] = (), flops: Callable[[Any], float] | None = None,
+                 gradient_flops: float = 0.0) -> None:
         self.name, self.forward, self._pullback, self.keeps = name, forward, pullback, keeps
-        self.facts = facts or Facts()
+        self.facts, self.linear = Facts(flops=flops, gradient_flops=gradient_flops), linear
         registry.setdefault(name, self)
 
     @property

@@ -21,7 +21,8 @@ functions: dict[str, Callable] = {}                  # public name -> function
 ARITHMETIC = {"add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "and", "or", "xor", "lshift",
               "rshift"}
 WEAK = frozenset(dtypes.WEAK)
-TENSORS: set[type] = {Tensor}    # and the classes made of it that want the short roads: parameters
+TENSORS: set[type] = {Tensor}    # and the classes made of it that want the short roads: parameters; see `close_roads`
+closed: set[type] = set()        # what was in TENSORS while the short roads are closed
 SQUARE = 180             # two operands of fewer elements broadcast to fewer than LARGE
 
 
@@ -84,6 +85,23 @@ def publish(function: Callable, names: tuple[str, ...], method: bool) -> Callabl
         if method and not hasattr(Tensor, name):
             setattr(Tensor, name, function)
     return function
+
+
+def open_roads(kinds: set[type]) -> None:
+    """Let tensors of these classes take the short roads."""
+    (closed or TENSORS).update(kinds)
+
+
+def close_roads() -> None:
+    """Send every call of an op, in all threads, the general road, where it can be seen; until `reopen_roads`."""
+    closed.update(TENSORS)
+    TENSORS.clear()
+
+
+def reopen_roads() -> None:
+    """The short roads again."""
+    TENSORS.update(closed)
+    closed.clear()
 
 
 def install_operator(operator: str, function: Callable) -> None:

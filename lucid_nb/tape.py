@@ -20,9 +20,10 @@ Place = tuple[CodeType, int]
 
 
 class Modes(threading.local):
-    """Is this thread recording?"""
+    """Is this thread recording, and is somebody counting what it calls?"""
 
     enabled = True
+    counter: Any = None           # has `count(op, raws, result, params)`, and the runner of its backward: see calls.py
 
 
 class Anywhere:

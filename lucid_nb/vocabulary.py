@@ -22,13 +22,13 @@ def subtract(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return g, -g
 def multiply(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return product(g, b), product(g, a)
 @entry()
 def negative(g: Expr, y: Expr, a: Expr) -> Single: return (-g,)
-@entry(cost=0)
+@entry(cost=0, flops=0)
 def conjugate(g: Expr, y: Expr, a: Expr) -> Single: return (m.conjugate(g),)
-@entry(result="real", cost=0)
+@entry(result="real", cost=0, flops=0)
 def real(g: Expr, y: Expr, z: Expr) -> Single: return (m.real(g),)
-@entry(result="real", cost=0)
+@entry(result="real", cost=0, flops=0)
 def imag(g: Expr, y: Expr, z: Expr) -> Single: return (m.complex(0, m.real(g)),)
-@entry(result="complex", cost=0)
+@entry(result="complex", cost=0, flops=0)
 def complex_(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return m.real(g), m.imag(g)
 @entry(cost=2)
 def absorbing_product(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return product(g, b), product(g, a)
@@ -52,15 +52,15 @@ def _by_divisor(g: Expr, y: Expr, b: Expr) -> Expr | None:
 
 
 # ------------------------------------------------------------------------------- exponentials and logarithms
-@entry(cost=10)
+@entry(cost=10, flops=10)
 def exp(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, y),)
-@entry(cost=12)
+@entry(cost=12, flops=10)
 def expm1(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, m.exp(x)),)     # y + 1 loses the far left tail
-@entry(cost=12)
+@entry(cost=12, flops=10)
 def log(g: Expr, y: Expr, x: Expr) -> Single: return (quotient(g, x),)
-@entry(cost=16)
+@entry(cost=16, flops=10)
 def log1p(g: Expr, y: Expr, x: Expr) -> Single: return (quotient(g, x + 1),)
-@entry(cost=6)
+@entry(cost=6, flops=6)
 def sqrt(g: Expr, y: Expr, x: Expr) -> Single: return (quotient(0.5 * g, y),)
 
 
@@ -79,7 +79,7 @@ def _less_one(exponent: Expr) -> Expr:
     return lift(exponent.literal - 1) if exponent.op == "literal" else exponent - 1
 
 
-@entry(cost=30)
+@entry(cost=30, flops=11)
 def power(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair:
     """d/db is y log a, but 0 at a = 0, b >= 0, where y is constant 0 (or jumps to 1 at b = 0)."""
     slope = None if is_literal(b, 0) else m.absorbing_product(b, m.power(a, _less_one(b)))
@@ -90,11 +90,11 @@ def power(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair:
 
 
 # ------------------------------------------------------------------------------------- circular and hyperbolic
-@entry(cost=12)
+@entry(cost=12, flops=6)
 def sin(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, m.cos(x)),)
-@entry(cost=12)
+@entry(cost=12, flops=6)
 def cos(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, -m.sin(x)),)
-@entry(cost=14)
+@entry(cost=14, flops=8)
 def tanh(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, m.tanh_slope(x)),)
 
 
@@ -126,7 +126,7 @@ def split_at_ties(g: Expr, first: Expr, second: Expr) -> Pair:
 def maximum(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return split_at_ties(g, a > b, a < b)
 @entry(cost=2)
 def minimum(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return split_at_ties(g, a < b, a > b)
-@entry()
+@entry(flops=0)
 def where(g: Expr, y: Expr, condition: Expr, a: Expr, b: Expr) -> tuple[None, Expr, Expr]:
     return None, m.where(condition, g, 0), m.where(condition, 0, g)
 
@@ -150,8 +150,8 @@ for _name in ("greater", "greater_equal", "less", "less_equal", "equal", "not_eq
 for _name in ("isfinite", "isinf"):
     vocabulary[_name] = Entry(_name, 1, constant, "bool")
 for _name in ("bitwise_and", "bitwise_or", "bitwise_xor"):         # of conditions too
-    vocabulary[_name] = Entry(_name, 2, constant)
-vocabulary["invert"] = Entry("invert", 1, constant)
+    vocabulary[_name] = Entry(_name, 2, constant, flops=0)
+vocabulary["invert"] = Entry("invert", 1, constant, flops=0)
 
 
 @entry(cost=2)
@@ -172,7 +172,7 @@ vocabulary["frexp_exponent"] = Entry("frexp_exponent", 1, constant, "int32", cos
 # ---------------------------------------------------------------------------------------- rounding and remainders
 for _name in ("floor", "ceil", "truncate", "round_even"):
     vocabulary[_name] = Entry(_name, 1, constant, cost=2)
-vocabulary["floor_divide"] = Entry("floor_divide", 2, constant, cost=30)
+vocabulary["floor_divide"] = Entry("floor_divide", 2, constant, cost=30, flops=2)
 
 
 def _less(g: Expr, quotient: Expr) -> Expr | None:
@@ -181,9 +181,9 @@ def _less(g: Expr, quotient: Expr) -> Expr | None:
     return None if part is None else -part
 
 
-@entry(cost=30)
+@entry(cost=30, flops=4)
 def remainder(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return g, _less(g, m.floor_divide(a, b))
-@entry(cost=30)
+@entry(cost=30, flops=4)
 def fmod(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair: return g, _less(g, m.truncate(a / b))
 
 
@@ -196,7 +196,7 @@ def fraction(g: Expr, y: Expr, x: Expr) -> Single: return (g,)
 
 
 # ---------------------------------------------------------------------------- size and direction of complex numbers
-@entry(result="real", cost=8)
+@entry(result="real", cost=8, flops=9)
 def modulus(g: Expr, y: Expr, z: Expr) -> Single:
     return (product(m.real(g), m.conjugate(m.unit(z))),)
 
@@ -254,9 +254,9 @@ def _erfc(m: Vocabulary, x: Expr) -> Expr:
     return m.where(m.absolute(x) < 0.5, 1 - m.erf(x), m.where(x > 0, tail, 2 - tail))
 
 
-@entry(cost=14)
+@entry(cost=14, flops=10)
 def erf(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, 2 / math.sqrt(math.pi) * m.exp(-(x * x))),)
-@entry(expansion=_erfc, cost=24)
+@entry(expansion=_erfc, cost=24, flops=10)
 def erfc(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, -2 / math.sqrt(math.pi) * m.exp(-(x * x))),)
 @entry(expansion=lambda m, x: 0.5 * m.erfc(x * -math.sqrt(0.5)), cost=26)
 def normal_cdf(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, m.normal_density(x)),)

@@ -18,16 +18,17 @@ PACKAGE = Path(lucid_nb.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 # Each may import what stands before it.
 ORDER = [
-    "errors", "config", "dtypes", "shapes", "trees", "windows", "expr", "vocabulary", "program", "printing",
-    "backend", "storage", "tape", "graph", "facts", "op", "views", "array", "apply", "anomaly", "backward", "forward",
-    "register", "ops", "creation", "interop", "fusion", "autograd", "random", "testing", "special", "lib", "linalg",
-    "fft", "einops", "nn", "optim", "data", "io", "models", "onnx", "visual", "distributed", "commands", "__main__"]
+    "errors", "config", "dtypes", "shapes", "trees", "windows", "expr", "vocabulary", "flops", "program", "printing",
+    "backend", "storage", "tape", "graph", "facts", "op", "batched", "views", "array", "apply", "lifting", "anomaly", "backward", "forward",
+    "register", "calls", "ops", "explicit", "creation", "interop", "fusion", "vectorize", "autograd", "random", "testing", "special", "lib",
+    "linalg", "fft", "einops", "nn", "optim", "data", "io", "models", "onnx", "visual", "distributed", "commands",
+    "__main__"]
 DEVICES = ("kernels", "cuda", "mlx")
 FOR_DEVICES = {"errors", "config", "dtypes", "shapes", "windows", "expr", "vocabulary", "program", "printing"}
 # The command line shows and clears the store of kernels; the package itself hands out the number of threads.
 ALSO = {("commands", "kernels")}
 # What is loaded when it is first needed; a module that imports one of these may be imported inside a function too.
-LAZY = {"numba", "llvmlite", "scipy", "mlx", "matplotlib", "hypothesis", "cupy", "nvmath", "mpi4py"}
+LAZY = {"numba", "llvmlite", "scipy", "mlx", "matplotlib", "hypothesis", "cupy", "nvmath", "mpi4py", "einops"}
 LINES, PLAIN, KERNEL = 400, 40, 80
 
 
@@ -150,8 +151,8 @@ def test_imports_inside_functions_are_lazy_loads(path):
 
 @pytest.mark.serial
 def test_importing_the_package_loads_nothing_heavy():
-    heavy = ("numba", "llvmlite", "scipy", "mlx", "matplotlib", "torch", "hypothesis", "opt_einsum", "lucid_nb.nn",
-             "lucid_nb.optim", "lucid_nb.data", "lucid_nb.cuda", "lucid_nb.mlx", "lucid_nb.kernels")
+    heavy = ("numba", "llvmlite", "scipy", "mlx", "matplotlib", "torch", "hypothesis", "opt_einsum", "einops",
+             "lucid_nb.nn", "lucid_nb.optim", "lucid_nb.data", "lucid_nb.cuda", "lucid_nb.mlx", "lucid_nb.kernels")
     text = f"import sys, lucid_nb; print(*[name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.strip() == ""

@@ -6,7 +6,7 @@ from ..array import Leaf, Tensor
 from ..creation import tensor
 from ..dtypes import is_inexact
 from ..errors import DTypeError
-from ..register import TENSORS
+from ..register import open_roads
 
 
 class Parameter(Tensor):
@@ -48,7 +48,7 @@ class Buffer(Tensor):
         return type(self), (self.to_host(), None, self.device)
 
 
-TENSORS |= {Parameter, Buffer}
+open_roads({Parameter, Buffer})
 
 
 def own(data: Any, dtype: Any, device: str | None) -> Tensor:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from .. import flops
 from ..apply import apply
 from ..array import Tensor
 from ..backend import Table
@@ -31,7 +32,7 @@ def _pull(ops: Any, info: Info, g: Any, x: Any, weight: Any) -> tuple:
     return gradients[:len(info.wanted)]
 
 
-_linear = Primitive("linear", _forward, _pull, keeps=(0, 1))
+_linear = Primitive("linear", _forward, _pull, keeps=(0, 1), flops=flops.linear)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backend, dtypes, shapes
+from .. import backend, dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor, fresh
 from ..errors import ConfigError, DTypeError, ShapeError
@@ -132,8 +132,10 @@ def _parts(table: backend.Table, x: Any, count: int) -> tuple:
 
 
 _split = Primitive("parts", _parts, _pull_parts)
-_attention = Primitive("attention", _forward, _pullback, keeps=(0, 1, 2, 3, 4))
-_biased_attention = Primitive("biased_attention", _forward, _pullback, keeps=(0, 1, 2, 3, 4, 5))
+_attention = Primitive("attention", _forward, _pullback, keeps=(0, 1, 2, 3, 4),
+                       flops=flops.attention, gradient_flops=2.5)
+_biased_attention = Primitive("biased_attention", _forward, _pullback, keeps=(0, 1, 2, 3, 4, 5),
+                              flops=flops.attention, gradient_flops=2.5)
 
 
 # ---------------------------------------------------------------------------------------------- functions

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from .. import dtypes
+from .. import dtypes, flops
 from ..apply import apply, operands
 from ..array import Tensor, fresh
 from ..backend import Table, of
@@ -130,7 +130,7 @@ def _pull(ops: Any, info: Info, g: Any, a: Any, b: Any, pair: Pair) -> tuple:
             ops.contract(g, a, pair=Pair(pair.result, pair.left, pair.right, (second, other))) if of_b else None)
 
 
-contraction = Primitive("contract", _forward, _pull, keeps=(0, 1))
+contraction = Primitive("contract", _forward, _pull, keeps=(0, 1), flops=flops.contraction)
 
 
 # ---------------------------------------------------------------------------------------------- functions

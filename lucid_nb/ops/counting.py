@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backend, dtypes, shapes
+from .. import backend, dtypes, flops, shapes
 from ..apply import apply, as_array, as_operand
 from ..array import Tensor, fresh
 from ..errors import DTypeError, ShapeError, out_of_memory
@@ -24,7 +24,8 @@ def _pull_tally(ops: Any, info: Info, g: Any, places: Any, bins: int) -> tuple:
 
 
 _tally = Primitive("tally", lambda table, places, weights, bins: table.scatter_add(
-    table.full((bins,), 0, table.dtype_of(weights)), places, weights), _pull_tally, keeps=(0,))
+    table.full((bins,), 0, table.dtype_of(weights)), places, weights), _pull_tally, keeps=(0,),
+                   flops=flops.per_input(1, 1))
 
 
 def tallied(op: str, places: np.ndarray, weights: Tensor | None, bins: int, device: str) -> Tensor:

@@ -4,7 +4,7 @@ from itertools import product as cartesian
 from math import prod
 from typing import Any
 
-from .. import shapes
+from .. import flops, shapes
 from ..apply import apply
 from ..array import Tensor
 from ..backend import Table
@@ -68,7 +68,7 @@ def _add(table: Table, total: Any, place: tuple[slice, ...], part: Any) -> Any:
 _unfold_op = Primitive("unfold", _unfold, lambda ops, info, g, window, kernel: (
     ops.fold(g, window=window, kernel=kernel, sizes=info.shape(0)[2:]),))
 _fold_op = Primitive("fold", _fold, lambda ops, info, g, window, kernel, sizes: (
-    ops.unfold(g, window=window, kernel=kernel),))
+    ops.unfold(g, window=window, kernel=kernel),), flops=flops.per_input(1))
 
 
 def _geometry(op: str, sizes: Shape, kernel_size: Size, dilation: Size, padding: Padding, stride: Size

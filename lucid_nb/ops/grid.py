@@ -6,7 +6,7 @@ from itertools import product as combinations
 from operator import mul as multiply
 from typing import Any
 
-from .. import dtypes, shapes
+from .. import dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor
 from ..errors import ConfigError, ShapeError
@@ -66,7 +66,8 @@ def _call(name: str, *operands: Any) -> Tensor:
 # ---------------------------------------------------------------------------------------------- primitives
 def _primitive(name: str, pullback: Callable, keeps: tuple[int, ...]) -> Primitive:
     """An entry of the CPU's, which other devices reach through the host."""
-    return Primitive(name, lambda table, *raws, **params: entry(table, name)(*raws, *params.values()), pullback, keeps)
+    return Primitive(name, lambda table, *raws, **params: entry(table, name)(*raws, *params.values()), pullback, keeps,
+                     flops=flops.sampling)
 
 
 # Each is linear in both operands that are no places, and the three are each other's adjoints.

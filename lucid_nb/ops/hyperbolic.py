@@ -6,19 +6,19 @@ from .transcendental import Single
 from .trigonometric import turned, turned_back
 
 
-@entry(cost=14)
+@entry(cost=14, flops=6)
 def sinh_(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, m.cosh(x)),)
-@entry(cost=14)
+@entry(cost=14, flops=6)
 def cosh_(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, m.sinh(x)),)
-@entry(cost=24)
+@entry(cost=24, flops=4)
 def arcsinh_(g: Expr, y: Expr, x: Expr) -> Single:
     """d = 1 / sqrt(x**2 + 1), and 1 / |x| where the square may leave the range."""
     size = m.absolute(x)
     return (quotient(g, m.where(size > 1e9, size, m.sqrt(x * x + 1))),)
 
-@entry(cost=24)
+@entry(cost=24, flops=4)
 def arccosh_(g: Expr, y: Expr, x: Expr) -> Single: return (quotient(g, m.sqrt(x - 1) * m.sqrt(x + 1)),)
-@entry(cost=24)
+@entry(cost=24, flops=4)
 def arctanh_(g: Expr, y: Expr, x: Expr) -> Single: return (quotient(g, (1 - x) * (1 + x)),)
 
 

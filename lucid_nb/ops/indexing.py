@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import backend, dtypes, shapes
+from .. import backend, dtypes, flops, shapes
 from ..apply import apply, as_array, as_operand, check_fits
 from ..array import Tensor, fresh, modes
 from ..backend import Table
@@ -70,9 +70,10 @@ def _is_last(table: Table, index: Any, size: int) -> Any:
 
 _gather = Primitive("gather", lambda table, x, index, axis: table.gather(x, index, axis), _pull_gather, keeps=(1,))
 _scatter_add = Primitive("scatter_add", lambda table, x, index, values: table.scatter_add(x, index, values),
-                         lambda ops, info, g, index: (g, None, ops.gather(g, index, axis=0)), keeps=(1,))
+                         lambda ops, info, g, index: (g, None, ops.gather(g, index, axis=0)), keeps=(1,),
+                         flops=flops.per_input(1, 2))
 _summed = Primitive("sum_rows", _sum_rows, lambda ops, info, g, index, size: (None, ops.gather(g, index, axis=0)),
-                    keeps=(0,))
+                    keeps=(0,), flops=flops.per_input(1, 1))
 _scatter = Primitive("scatter", lambda table, x, index, values: table.scatter(x, index, values), _pull_scatter,
                      keeps=(1,))
 _last = Primitive("is_last", _is_last, None)

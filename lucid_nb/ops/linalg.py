@@ -5,13 +5,13 @@ from typing import Any
 
 from numpy import ndarray
 
-from .. import shapes
+from .. import flops, shapes
 from ..apply import apply, recorded
 from ..array import Tensor
 from ..backend import of
 from ..errors import ShapeError
 from ..op import Info, Primitive, registry
-from ..register import public
+from ..register import TENSORS, public
 from ..shapes import Shape
 from ..tape import is_recording
 from .axes import moveaxis
@@ -26,7 +26,7 @@ def _pull_matmul(ops: Any, info: Info, g: Any, a: Any, b: Any) -> tuple:
             ops.matmul(ops.conjugate_transpose(a), g) if of_b else None)
 
 
-_matmul = Primitive("matmul", lambda table, a, b: table.matmul(a, b), _pull_matmul, keeps=(0, 1))
+_matmul = Primitive("matmul", lambda table, a, b: table.matmul(a, b), _pull_matmul, keeps=(0, 1), flops=flops.matmul)
 _conjugate_transpose = Primitive(
     "conjugate_transpose", lambda table, x: table.permute(_conjugate(table, x), shapes.swapped_last(len(x.shape))),
     lambda ops, info, g: (ops.conjugate_transpose(g),))
@@ -71,7 +71,7 @@ def _check(a: Shape, b: Shape) -> None:
 
 def _operator(self: Tensor, other: Any) -> Tensor:
     """The matrix product of the operator @; of two matrices of one dtype by the shortest road."""
-    if isinstance(other, Tensor):
+    if type(other) in TENSORS:
         x, y = self.refresh().raw, other.refresh().raw
         if type(x) is ndarray is type(y) and x.ndim == 2 == y.ndim and x.dtype is y.dtype and x.shape[1] == y.shape[0]:
             try:

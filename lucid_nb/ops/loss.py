@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, shapes
+from .. import dtypes, flops, shapes
 from ..apply import apply, operands
 from ..array import Tensor
 from ..backend import Table
@@ -31,11 +31,12 @@ def _pull_cross_entropy_grad(ops: Any, info: Info, g: Any, logits: Any, target: 
 _cross_entropy = Primitive(
     "cross_entropy", lambda table, logits, target, ignore_index: table.cross_entropy(logits, target, ignore_index),
     lambda ops, info, g, logits, target, ignore_index:
-    (ops.cross_entropy_grad(logits, target, g, ignore_index=ignore_index), None), keeps=(0, 1))
+    (ops.cross_entropy_grad(logits, target, g, ignore_index=ignore_index), None), keeps=(0, 1),
+    flops=flops.per_input(flops.EXP + 2))
 _cross_entropy_grad = Primitive(
     "cross_entropy_grad",
     lambda table, logits, target, g, ignore_index: table.cross_entropy_grad(logits, target, g, ignore_index),
-    _pull_cross_entropy_grad, keeps=(0, 1, 2))
+    _pull_cross_entropy_grad, keeps=(0, 1, 2), flops=flops.per_input(flops.EXP + 3))
 
 
 def _mean_cross_entropy(table: Table, logits: Any, target: Any, ignore_index: int, count: float) -> Any:
@@ -49,7 +50,8 @@ def _pull_mean_cross_entropy(ops: Any, info: Info, g: Any, logits: Any, target: 
     return ops.cross_entropy_grad(logits, target, inner, ignore_index=ignore_index), None
 
 
-_mean = Primitive("mean_cross_entropy", _mean_cross_entropy, _pull_mean_cross_entropy, keeps=(0, 1))
+_mean = Primitive("mean_cross_entropy", _mean_cross_entropy, _pull_mean_cross_entropy, keeps=(0, 1),
+                  flops=flops.per_input(flops.EXP + 2))
 REDUCTIONS = ("mean", "sum", "none")
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .. import dtypes, shapes
+from .. import dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor
 from ..op import RESULT, Info, Primitive
@@ -28,13 +28,15 @@ def _pull_log_softmax_grad(ops: Any, info: Info, g: Any, y: Any, inner: Any, axi
 
 
 _softmax = Primitive("softmax", lambda table, x, axis: table.softmax(x, axis),
-                     lambda ops, info, g, y, axis: (ops.softmax_grad(y, g, axis=axis),), keeps=(RESULT,))
+                     lambda ops, info, g, y, axis: (ops.softmax_grad(y, g, axis=axis),), keeps=(RESULT,),
+                     flops=flops.per_result(flops.SOFTMAX))
 _softmax_grad = Primitive("softmax_grad", lambda table, y, g, axis: table.softmax_grad(y, g, axis),
-                          _pull_softmax_grad, keeps=(0, 1))
+                          _pull_softmax_grad, keeps=(0, 1), flops=flops.per_result(4))
 _log_softmax = Primitive("log_softmax", lambda table, x, axis: table.log_softmax(x, axis),
-                         lambda ops, info, g, y, axis: (ops.log_softmax_grad(y, g, axis=axis),), keeps=(RESULT,))
+                         lambda ops, info, g, y, axis: (ops.log_softmax_grad(y, g, axis=axis),), keeps=(RESULT,),
+                         flops=flops.per_result(flops.SOFTMAX))
 _log_softmax_grad = Primitive("log_softmax_grad", lambda table, y, g, axis: table.log_softmax_grad(y, g, axis),
-                              _pull_log_softmax_grad, keeps=(0, 1))
+                              _pull_log_softmax_grad, keeps=(0, 1), flops=flops.per_result(flops.EXP + 3))
 
 
 def _along_axis(op: Primitive, x: Any, axis: int) -> Tensor:

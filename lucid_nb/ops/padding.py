@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backend, shapes, tape
+from .. import backend, flops, shapes, tape
 from ..apply import apply, as_array
 from ..array import Tensor
 from ..errors import DTypeError, ShapeError, is_one_of
@@ -274,7 +274,7 @@ def _pull_by_itself(ops: Any, info: Info, g: Any, pairs: tuple[tuple[int, int], 
 _pad_self = Primitive("pad_by_itself", _pad_by_itself, _pull_by_itself)
 _add_at = Primitive(
     "add_at", lambda table, x, rows, places: table.scatter_add(x, table.from_numpy(places), rows),
-    lambda ops, info, g, places: (g, ops.rows_at(g, places=places)))
+    lambda ops, info, g, places: (g, ops.rows_at(g, places=places)), flops=flops.per_input(1, 1))
 _rows_at = Primitive(
     "rows_at", lambda table, x, places: table.gather(x, table.from_numpy(places)),
     lambda ops, info, g, places: (ops.add_at(ops.zeros(info.shape(0), g), g, places=places),))

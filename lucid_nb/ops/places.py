@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import flops
 from ..apply import apply, operands
 from ..array import Tensor
 from ..backend import Table
@@ -44,7 +45,8 @@ def _spread(ops: Any, info: Info, g: Any, places: Any, axis: int) -> Any:
 _take = Primitive("take_along", _take_along,
                   lambda ops, info, g, places, axis: (_spread(ops, info, g, places, axis), None), keeps=(1,))
 _add = Primitive("add_along", _add_along,
-                 lambda ops, info, g, places, axis: (g, None, ops.take_along(g, places, axis=axis)), keeps=(1,))
+                 lambda ops, info, g, places, axis: (g, None, ops.take_along(g, places, axis=axis)), keeps=(1,),
+                 flops=flops.per_input(1, 2))
 _routed = Primitive("routed", lambda table, x, values, places, axis: values,
                     lambda ops, info, g, places, axis: (_spread(ops, info, g, places, axis), None, None), keeps=(2,))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backend, dtypes, shapes
+from .. import backend, dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor
 from ..backend import Table
@@ -125,10 +125,12 @@ def _pull_max_grad(ops: Any, info: Info, g: Any, places: Any, sizes: Shape) -> t
     return ops.reshape(found, shape=shape), None
 
 
-_max = Primitive("max_pool", _max_pool, _pull_max, keeps=(2,))
-_max_grad = Primitive("max_pool_grad", _max_pool_grad, _pull_max_grad, keeps=(1,))
-_average = Primitive("avg_pool", _avg_pool, lambda ops, info, g, **how: (ops.avg_pool_grad(g, **how),))
-_average_grad = Primitive("avg_pool_grad", _avg_pool_grad, lambda ops, info, g, **how: (ops.avg_pool(g, **how),))
+_max = Primitive("max_pool", _max_pool, _pull_max, keeps=(2,), flops=flops.max_pool)
+_max_grad = Primitive("max_pool_grad", _max_pool_grad, _pull_max_grad, keeps=(1,), flops=flops.per_input(1))
+_average = Primitive("avg_pool", _avg_pool, lambda ops, info, g, **how: (ops.avg_pool_grad(g, **how),),
+                     flops=flops.avg_pool)
+_average_grad = Primitive("avg_pool_grad", _avg_pool_grad, lambda ops, info, g, **how: (ops.avg_pool(g, **how),),
+                          flops=flops.avg_pool)
 
 
 # ----------------------------------------------------------------------------------------------- functions

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backend, dtypes, shapes
+from .. import backend, dtypes, flops, shapes
 from ..expr import Expr, Vocabulary, trace
 from ..facts import Facts, Rule
 from ..op import RESULT, Elementwise, Info, Primitive, registry
@@ -62,7 +62,8 @@ def spread(ops: Any, info: Info, g: Any, axes: shapes.Shape) -> Any:
 def _total(kind: str, pullback: Callable, keeps: tuple[int, ...] = ()) -> Primitive:
     """A sum or product over axes, in the dtype of its operand."""
     return Primitive(kind, lambda table, x, axes, keepdims, dtype=None:
-                     table.reduce(kind, x, axes, keepdims, dtype or table.dtype_of(x)), pullback, keeps)
+                     table.reduce(kind, x, axes, keepdims, dtype or table.dtype_of(x)), pullback, keeps,
+                     flops=flops.merged)
 
 
 def _pull_sum(ops: Any, info: Info, g: Any, axes: shapes.Shape, keepdims: bool, dtype: Any = None) -> tuple:
@@ -179,4 +180,5 @@ count_nonzero_of, count_numbers_of = [_question(kind, dtypes.INT64) for kind in 
 logsumexp_of = Primitive(
     "logsumexp", lambda table, x, axes, keepdims: table.logsumexp(x, axes, keepdims),
     lambda ops, info, g, x, y, axes, keepdims: (ops.multiply(
-        spread(ops, info, g, axes), ops.exp_difference(x, spread(ops, info, y, axes))),), keeps=(0, RESULT))
+        spread(ops, info, g, axes), ops.exp_difference(x, spread(ops, info, y, axes))),), keeps=(0, RESULT),
+    flops=flops.per_input(flops.EXP + 2))

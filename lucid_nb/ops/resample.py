@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, flops
 from ..apply import apply
 from ..array import Tensor
 from ..op import Info, Primitive
@@ -68,7 +68,7 @@ def _pull_resample(ops: Any, info: Info, g: Any, axis: int, taps: Taps) -> tuple
     return (ops.resample(g, axis=axis, taps=taps.transposed),)
 
 
-_resampled = Primitive("resample", _resample, _pull_resample)
+_resampled = Primitive("resample", _resample, _pull_resample, flops=flops.resampling)
 
 
 def resample(x: Tensor, first: int, every: Sequence[Taps]) -> Tensor:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .. import backend, dtypes, shapes
+from .. import backend, dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor
 from ..errors import DTypeError, ShapeError
@@ -70,13 +70,14 @@ def _pull_recurrence(ops: Any, info: Info, g: Any, factor: Any, y: Any, axis: in
 
 
 _cumsum = Primitive("cumsum", lambda table, x, axis: entry(table, "scan")("sum", x, axis),
-                    lambda ops, info, g, axis: (_turned(ops, ops.cumsum(_turned(ops, g, axis), axis=axis), axis),))
+                    lambda ops, info, g, axis: (_turned(ops, ops.cumsum(_turned(ops, g, axis), axis=axis), axis),),
+                    flops=flops.per_input(1))
 _cumprod = Primitive("cumprod", lambda table, x, axis: entry(table, "scan")("prod", x, axis), _pull_cumprod,
-                     keeps=(0, RESULT))
+                     keeps=(0, RESULT), flops=flops.per_input(1))
 _logcumsumexp = Primitive("logcumsumexp", lambda table, x, axis: entry(table, "scan")("logsumexp", x, axis),
-                          _pull_logcumsumexp, keeps=(0, RESULT))
+                          _pull_logcumsumexp, keeps=(0, RESULT), flops=flops.per_input(2 * flops.EXP + 6))
 _recurrence = Primitive("recurrence", lambda table, factor, x, axis: entry(table, "recurrence")(factor, x, axis),
-                        _pull_recurrence, keeps=(0, RESULT))
+                        _pull_recurrence, keeps=(0, RESULT), flops=flops.per_input(1, 1))
 _extreme = Primitive("extreme_scan", lambda table, x, kind, axis: entry(table, "extreme_scan")(kind, x, axis), None)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backend, dtypes, shapes
+from .. import backend, dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor, fresh
 from ..errors import DTypeError, ShapeError, is_one_of
@@ -66,14 +66,14 @@ def _pull_products(ops: Any, info: Info, g: Any, x: Any, index: Any, values: Any
 
 _sum_along = Primitive("sum_along", lambda table, x, index, values, axis: table.scatter_along(
     "sum", x, index, values, axis), lambda ops, info, g, index, axis: (
-        g, None, ops.along(g, index, axis=axis)), keeps=(1,))
+        g, None, ops.along(g, index, axis=axis)), keeps=(1,), flops=flops.per_input(1, 2))
 _set_along = Primitive("set_along", lambda table, x, index, values, axis: table.scatter_along(
     "set", x, index, values, axis), _pull_set, keeps=(1,))
 _last_along = Primitive("is_last_along", _is_last_along, None)
 _extreme_along = Primitive("extreme_along", lambda table, x, index, values, kind, axis: table.scatter_along(
     kind, x, index, values, axis), _pull_extreme, keeps=(0, 1, 2, RESULT))
 _prod_along = Primitive("prod_along", lambda table, x, index, values, axis: table.scatter_along(
-    "prod", x, index, values, axis), _pull_products, keeps=(0, 1, 2, RESULT))
+    "prod", x, index, values, axis), _pull_products, keeps=(0, 1, 2, RESULT), flops=flops.per_input(1, 2))
 
 
 # ------------------------------------------------------------------------------------------------ writing

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import backend, dtypes, shapes
+from .. import backend, dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor
 from ..errors import ShapeError
@@ -18,8 +18,8 @@ from .places import pair, wants_gradient
 from .sorting import in_order, searchsorted
 
 _unique = Primitive("unique", lambda table, x, index, inverse, counts, equal_nan:
-                    entry(table, "unique")(x, index, inverse, counts, equal_nan), None)
-_isin = Primitive("isin", lambda table, x, members: entry(table, "isin")(x, members), None)
+                    entry(table, "unique")(x, index, inverse, counts, equal_nan), None, flops=flops.sorting)
+_isin = Primitive("isin", lambda table, x, members: entry(table, "isin")(x, members), None, flops=flops.sorting)
 
 
 class UniqueAllResult(NamedTuple):

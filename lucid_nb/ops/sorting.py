@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backend, dtypes, shapes
+from .. import backend, dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor
 from ..errors import DTypeError, IndexError, ShapeError
@@ -24,12 +24,16 @@ Kth = int | Sequence[int]
 
 
 # ---------------------------------------------------------------------------------------------- primitives
-_sort = Primitive("sort", lambda table, x, axis, descending: entry(table, "sort")(x, axis, descending), None)
-_argsort = Primitive("argsort", lambda table, x, axis, descending: entry(table, "argsort")(x, axis, descending), None)
-_partition = Primitive("partition", lambda table, x, kth, axis: entry(table, "partition")(x, kth, axis), None)
-_topk = Primitive("topk", lambda table, x, count, axis, largest: entry(table, "topk")(x, count, axis, largest), None)
+_sort = Primitive("sort", lambda table, x, axis, descending: entry(table, "sort")(x, axis, descending), None,
+                  flops=flops.sorting)
+_argsort = Primitive("argsort", lambda table, x, axis, descending: entry(table, "argsort")(x, axis, descending), None,
+                     flops=flops.sorting)
+_partition = Primitive("partition", lambda table, x, kth, axis: entry(table, "partition")(x, kth, axis), None,
+                       flops=flops.per_input(1))
+_topk = Primitive("topk", lambda table, x, count, axis, largest: entry(table, "topk")(x, count, axis, largest), None,
+                  flops=flops.sorting)
 _searchsorted = Primitive("searchsorted", lambda table, x, values, side: entry(table, "searchsorted")(x, values, side),
-                          None)
+                          None, flops=flops.searching)
 
 
 def places_in_order(x: Tensor, axis: int, descending: bool = False) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import flops
 from ..errors import GradError, LinAlgError
 from ..op import Info, Primitive
 
@@ -75,12 +76,25 @@ def _turn(table: Any, a: Any, slopes: Any, g: Any) -> Any:
     return table.from_numpy(np.asarray(found.astype(u.dtype)))
 
 
-def _refuse(*arguments: Any, **params: Any) -> None:
-    raise GradError("singular values: third derivatives are not there. Differentiate twice at most.")
+def _refuse(info: Info, *numbers: int) -> None:
+    """What was differentiated twice is linear in what arrives, and may be transposed in that alone."""
+    if any(info.wanted[number] for number in numbers):
+        raise GradError("singular values: third derivatives are not there. Differentiate twice at most.")
+
+
+def _pull_parts(ops: Any, info: Info, g: Any, a: Any) -> tuple:
+    _refuse(info, 0)
+    return None, ops.spectral_map(a, g)
+
+
+def _pull_turn(ops: Any, info: Info, g: Any, a: Any, slopes: Any) -> tuple:
+    """As a second derivative it is symmetric: its own transpose."""
+    _refuse(info, 0, 1)
+    return None, None, ops.spectral_turn(a, slopes, g)
 
 
 singular_values = Primitive("singular_values", _values,
-                            lambda ops, info, g, a: (ops.spectral_map(a, g),), keeps=(0,))
+                            lambda ops, info, g, a: (ops.spectral_map(a, g),), keeps=(0,), flops=flops.singular_values)
 
 
 def _pull_map(ops: Any, info: Info, g: Any, a: Any, slopes: Any) -> tuple:
@@ -88,6 +102,6 @@ def _pull_map(ops: Any, info: Info, g: Any, a: Any, slopes: Any) -> tuple:
     return (ops.spectral_turn(a, slopes, g) if wanted[0] else None, ops.spectral_parts(a, g) if wanted[1] else None)
 
 
-Primitive("spectral_map", _map, _pull_map, keeps=(0, 1))
-Primitive("spectral_parts", _parts, _refuse)
-Primitive("spectral_turn", _turn, _refuse)
+Primitive("spectral_map", _map, _pull_map, keeps=(0, 1), flops=flops.singular_vectors)
+Primitive("spectral_parts", _parts, _pull_parts, keeps=(0,), flops=flops.singular_vectors)
+Primitive("spectral_turn", _turn, _pull_turn, keeps=(0, 1), flops=flops.singular_vectors)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backend, dtypes, shapes
+from .. import backend, dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor, fresh
 from ..errors import DTypeError, ShapeError
@@ -50,8 +50,8 @@ def _variance_by_moments(table: Any, x: Any, axes: shapes.Shape, keepdims: bool,
 
 # Both for devices that have the entry `moments`. The mean of equal elements is exactly their value.
 _centre = Primitive("centre", lambda table, x, axes, keepdims:
-                    table.moments(x, axes, keepdims)[0].astype(table.dtype_of(x)), _pull_mean)
-_variance = Primitive("variance", _variance_by_moments, _pull_variance, keeps=(0,))
+                    table.moments(x, axes, keepdims)[0].astype(table.dtype_of(x)), _pull_mean, flops=flops.per_input(1))
+_variance = Primitive("variance", _variance_by_moments, _pull_variance, keeps=(0,), flops=flops.per_input(4))
 
 
 # --------------------------------------------------------------------------------------------------- means

@@ -10,11 +10,11 @@ Pair = tuple[Expr | None, Expr | None]
 LOG_TWO, LOG_TEN = math.log(2), math.log(10)
 
 
-@entry(cost=10)
+@entry(cost=10, flops=10)
 def exp2_(g: Expr, y: Expr, x: Expr) -> Single: return (product(LOG_TWO * g, y),)
-@entry(cost=14)
+@entry(cost=14, flops=7)
 def log2_(g: Expr, y: Expr, x: Expr) -> Single: return (quotient(1 / LOG_TWO * g, x),)
-@entry(cost=14)
+@entry(cost=14, flops=7)
 def log10_(g: Expr, y: Expr, x: Expr) -> Single: return (quotient(1 / LOG_TEN * g, x),)
 
 

@@ -7,17 +7,17 @@ from ..register import binary, unary
 from .transcendental import Pair, Single, unit
 
 
-@entry(cost=20)
+@entry(cost=20, flops=8)
 def tan_(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, 1 + y * y),)
-@entry(cost=20)
+@entry(cost=20, flops=4)
 def arcsin_(g: Expr, y: Expr, x: Expr) -> Single: return (quotient(g, m.sqrt(1 - x) * m.sqrt(1 + x)),)
-@entry(cost=20)
+@entry(cost=20, flops=4)
 def arccos_(g: Expr, y: Expr, x: Expr) -> Single: return (-quotient(g, m.sqrt(1 - x) * m.sqrt(1 + x)),)
-@entry(cost=24)
+@entry(cost=24, flops=3)
 def arctan_(g: Expr, y: Expr, x: Expr) -> Single: return (quotient(g, 1 + x * x),)
 
 
-@entry(cost=30)
+@entry(cost=30, flops=4)
 def arctan2_(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair:
     """x / (x**2 + y**2) and -y / (x**2 + y**2), as quotients of the length, whose square may leave the range."""
     size = m.hypot(a, b)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .. import dtypes, shapes
+from .. import dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor
 from ..errors import ShapeError
@@ -44,10 +44,11 @@ def _pull_euclidean(ops: Any, info: Info, g: Any, x: Any, y: Any, axes: shapes.S
     return (ops.along_unit(x, spread(ops, info, y, axes), spread(ops, info, g, axes)),)
 
 
-_euclidean = Primitive("euclidean_norm", _root_of_squares, _pull_euclidean, keeps=(0, RESULT))
+_euclidean = Primitive("euclidean_norm", _root_of_squares, _pull_euclidean, keeps=(0, RESULT), flops=flops.square_sums)
 _sum_of_sizes = Primitive(
     "sum_of_sizes", lambda table, x, axes, keepdims: table.reduce("sizes", x, axes, keepdims, table.dtype_of(x)),
-    lambda ops, info, g, x, axes, keepdims: (ops.along_sign(x, spread(ops, info, g, axes)),), keeps=(0,))
+    lambda ops, info, g, x, axes, keepdims: (ops.along_sign(x, spread(ops, info, g, axes)),), keeps=(0,),
+    flops=flops.per_input(2))
 
 
 # -------------------------------------------------------------------------------------------------- orders
