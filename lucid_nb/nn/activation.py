@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..array import Tensor
-from ..errors import ConfigError
+from ..errors import ConfigError, ShapeError
 from . import functional as F
 from .module import Module
 from .parameter import Parameter
@@ -249,6 +251,21 @@ class Softmax(AlongAxis):
     """exp(x) / sum(exp(x)) along an axis."""
 
     function = staticmethod(F.softmax)
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of images, (batch, channels, height, width) or without batch.
+
+    >>> lnb.nn.Softmax2d()(np.zeros((2, 1, 1))).ravel()
+    tensor([0.5, 0.5])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The shares of the channels at each pixel."""
+        if np.ndim(input) not in (3, 4):
+            raise ShapeError(f"Softmax2d: an input of shape {np.shape(input)}. Give (batch, channels, height, width), "
+                             "or leave out batch.")
+        return F.softmax(input, -3)
 
 
 class LogSoftmax(AlongAxis):

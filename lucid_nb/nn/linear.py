@@ -78,3 +78,42 @@ class Linear(Module):
     def extra_repr(self) -> str:
         """Sizes, and whether there is a bias."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Bilinear(Module):
+    """x1 weight x2 + bias: (..., in1_features) and (..., in2_features) to (..., out_features).
+
+    `weight` is (out_features, in1_features, in2_features), `bias` (out_features,). Both start uniform within
+    1 / sqrt(in1_features).
+
+    >>> lnb.nn.Bilinear(4, 3, 2)(np.ones((5, 4), np.float32), np.ones((5, 3), np.float32)).shape
+    (5, 2)
+    """
+
+    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True,
+                 device: str | None = None, dtype: Any = "float32") -> None:
+        super().__init__()
+        self.in1_features, self.in2_features, self.out_features = (
+            as_integer("Bilinear", name, size) for name, size in
+            (("in1_features", in1_features), ("in2_features", in2_features), ("out_features", out_features)))
+        sizes = (self.out_features, self.in1_features, self.in2_features)
+        if self.in1_features < 1 or min(sizes) < 0:
+            raise ShapeError(f"Bilinear: sizes {sizes[1]}, {sizes[2]} and {sizes[0]}. Use positive sizes.")
+        self.weight = Parameter(empty(sizes, dtype=dtype, device=device))
+        self.register_parameter("bias", Parameter(empty(sizes[:1], dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weights anew."""
+        bound = 1 / math.sqrt(self.in1_features)
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        """The form applied to the last axes."""
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Sizes, and whether there is a bias."""
+        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+                f"out_features={self.out_features}, bias={self.bias is not None}")

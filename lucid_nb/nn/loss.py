@@ -239,6 +239,19 @@ class TripletMarginWithDistanceLoss(Loss):
         super().__init__(reduction, distance_function=distance_function, margin=margin, swap=swap)
 
 
+class CTCLoss(Loss):
+    """How unlikely labels are as what a network says over time: see nn.functional.ctc_loss.
+
+    >>> lnb.nn.CTCLoss(blank=1)
+    CTCLoss(blank=1, zero_infinity=False, reduction='mean')
+    """
+
+    function = staticmethod(F.ctc_loss)
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction, blank=blank, zero_infinity=zero_infinity)
+
+
 # -------------------------------------------------------------------------------------------------- distances
 class CosineSimilarity(Module):
     """The cosine of the angle between vectors along an axis."""

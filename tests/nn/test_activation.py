@@ -201,3 +201,13 @@ def test_tails_are_kept_in_single_precision():
     near = np.float32([-10, -10.5])
     assert np.allclose(F.gelu(near, "tanh").numpy(), [gelu_tanh(v) for v in near], rtol=1e-6, atol=2e-45)
     assert F.silu(np.float32(-np.inf)).item() == F.mish(np.float32(-np.inf)).item() == 0
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 4), (2, 3, 2, 4)])
+def test_softmax_of_images_is_over_channels(shape):
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
+    x = np.random.default_rng(0).standard_normal(shape)
+    assert np.allclose(nn.Softmax2d()(x).numpy(), torch.nn.Softmax2d()(torch.tensor(x)).numpy(), rtol=1e-14)
+    assert repr(nn.Softmax2d()) == "Softmax2d()"
+    with pytest.raises(lnb.ShapeError, match="Softmax2d"):
+        nn.Softmax2d()(x[0, 0])

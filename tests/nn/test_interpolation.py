@@ -290,3 +290,31 @@ def test_options_out_of_range_are_refused(call):
 def test_shapes_that_do_not_fit_are_refused(call):
     with pytest.raises(lnb.ShapeError):
         call(np.ones((1, 1, 2, 2)))
+
+
+@pytest.mark.parametrize("quarter", [-1, 0, 1, 2, 5])
+@pytest.mark.parametrize("size", [1, 4, 5])
+def test_quarters_of_a_turn_are_exact(size, quarter):
+    x = np.arange(2 * size * size, dtype=np.float32).reshape(1, 2, size, size)
+    assert np.array_equal(F.rotate(x, 90 * quarter).numpy(), np.rot90(x, -quarter, (2, 3)))
+
+
+@given(height=st.integers(1, 7), width=st.integers(1, 7), angle=st.floats(-400, 400), middle=st.booleans())
+def test_turned_images_are_those_of_scipy(height, width, angle, middle):
+
+    x, turn = np.random.default_rng(0).random((height, width)), np.deg2rad(angle)
+    at = None if middle else (1.3, 0.4)
+    origin = np.array(((height - 1) / 2, (width - 1) / 2) if at is None else at[::-1])
+    matrix = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+    places = matrix @ (np.indices(x.shape).reshape(2, -1) - origin[:, None]) + origin[:, None]
+    clear = (np.abs(places % 1 - 0.5) > 1e-6).all(0).reshape(x.shape)             # nearest to one pixel alone
+    wanted = ndimage.affine_transform(x, matrix, origin - matrix @ origin, order=0, mode="nearest")
+    assert np.array_equal(F.rotate(x, angle, at).numpy()[clear], wanted[clear])
+
+
+def test_turned_images_have_gradients_to_second_order():
+    check_grad(lambda x: F.rotate(x, 33.0) ** 3, np.random.default_rng(0).random((1, 1, 3, 4)))
+    for wrong in (lambda: F.rotate(np.ones(3), 1), lambda: F.rotate(np.ones((2, 2)), np.inf),
+                  lambda: F.rotate(np.ones((2, 2)), 1, (1, 2, 3))):
+        with pytest.raises(lnb.ShapeError, match=r"^rotate: "):
+            wrong()

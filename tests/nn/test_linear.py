@@ -3,11 +3,15 @@
 import ml_dtypes  # noqa: F401  Makes NumPy know the word bfloat16.
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import lucid_nb as lnb
-from lucid_nb import nn
+from lucid_nb import errors, nn
 from lucid_nb.nn import functional as F
 from lucid_nb.testing import check_grad
+
+from .against_torch import assert_layers_agree
 
 RNG = np.random.default_rng(0)
 
@@ -112,3 +116,39 @@ def test_linear_takes_integer_sizes_only(sizes):
         nn.Linear(*sizes)
     with pytest.raises(lnb.ShapeError, match=r"Conv2d: \w+ .* is not an integer"):
         nn.Conv2d(*sizes, 3)
+
+
+sizes = st.integers(1, 5)
+
+
+@given(lead=st.lists(st.integers(0, 3), max_size=2), n=sizes, m=sizes, features=sizes, bias=st.booleans())
+def test_bilinear_equals_its_sum_and_torch(lead, n, m, features, bias):
+    random = np.random.default_rng(0)
+    x, y, weight, shift = (random.standard_normal(shape) for shape in
+                           ((*lead, n), (*lead, m), (features, n, m), features))
+    found = F.bilinear(x, y, lnb.tensor(weight), lnb.tensor(shift) if bias else None).numpy()
+    wanted = np.einsum("...i,oij,...j->...o", x, weight, y) + shift * bias
+    assert np.allclose(found, wanted, rtol=1e-12, atol=1e-13) and found.shape == wanted.shape
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
+    theirs = torch.nn.functional.bilinear(*map(torch.tensor, (x, y, weight)), torch.tensor(shift) if bias else None)
+    assert np.allclose(found, theirs.numpy(), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_bilinear_layer_equals_torch(bias):
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
+    ours, theirs = (library.nn.Bilinear(4, 3, 2, bias) for library in (lnb, torch))
+    assert repr(ours) == repr(theirs) and np.abs(ours.weight.numpy()).max() <= 0.5
+    inputs = [np.random.default_rng(0).random((5, size), np.float32) for size in (4, 3)]
+    assert_layers_agree(ours, theirs, inputs, {})
+
+
+def test_bilinear_has_gradients_to_second_order():
+    random = np.random.default_rng(1)
+    check_grad(F.bilinear, random.random((2, 3)), random.random((2, 2)), random.random((2, 3, 2)), random.random(2))
+    form = lnb.tensor(random.random((2, 3, 2)))
+    for x, y, weight in (((2, 3), (3, 2), form), ((2, 3), (2, 3), form), ((), (2,), form), ((3,), (2,), form[0])):
+        with pytest.raises(errors.ShapeError, match="bilinear: inputs of shapes"):
+            F.bilinear(np.ones(x), np.ones(y), weight)
+    with pytest.raises(errors.ShapeError, match="sizes 0, 3 and 2"):
+        lnb.nn.Bilinear(0, 3, 2)

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import lucid_nb as lnb
 from lucid_nb import errors, nn
@@ -384,3 +386,27 @@ def test_one_hot_is_torchs():
                                  (np.zeros(0, int), -1, errors.ShapeError), ([0.5], 3, errors.DTypeError)):
         with pytest.raises(kind, match="one_hot: "):
             F.one_hot(classes, count)
+
+
+@pytest.mark.parametrize("p", [0, 0.5, 1, 2, 3, np.inf])
+@given(rows=st.integers(0, 5), size=st.integers(0, 4))
+def test_distances_of_all_pairs_are_those_of_scipy(p, rows, size):
+    x = np.random.default_rng(rows).integers(-2, 3, (rows, size)) + 0.0
+    found = F.pdist(x, p).numpy()
+    pairs = [x[i] - x[j] for i in range(rows) for j in range(i + 1, rows)]
+    wanted = np.array([np.linalg.norm(pair, p) if size else 0.0 for pair in pairs])
+    assert found.shape == (rows * (rows - 1) // 2,)
+    assert_close(found, wanted, rtol=1e-13)
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
+    assert_close(found, torch.nn.functional.pdist(torch.tensor(x), float(p)).numpy(), rtol=1e-13)
+
+
+def test_distances_of_all_pairs_have_gradients_0_where_rows_are_equal():
+    check_grad(F.pdist, np.random.default_rng(0).standard_normal((4, 3)))
+    x = lnb.tensor([[1.0, 2.0], [1.0, 2.0], [4.0, 6.0]], requires_grad=True)
+    F.pdist(x).sum().backward()
+    assert_close(x.grad, np.array([[-0.6, -0.8], [-0.6, -0.8], [1.2, 1.6]]), rtol=1e-15)
+    with pytest.raises(errors.ShapeError, match=r"pdist: an input of shape \(3,\)"):
+        F.pdist(np.ones(3))
+    with pytest.raises(errors.ConfigError, match="p is -1"):
+        F.pdist(np.ones((3, 2)), -1)

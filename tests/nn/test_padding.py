@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import lucid_nb as lnb
 from lucid_nb import errors
@@ -71,3 +73,39 @@ def test_value_fills_and_dtype_stays():
 def test_bad_arguments_are_refused(given, options, kind, text):
     with pytest.raises(kind, match=text):
         F.pad(X[0, 0], given, **options)
+
+
+LAYERS = [(f"{kind}Pad{ndim}d", ndim) for kind in ("Zero", "Constant", "Reflection", "Replication", "Circular")
+          for ndim in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(("name", "ndim"), LAYERS, ids=str)
+@given(data=st.data())
+def test_layers_equal_torch(name, ndim, data):
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
+    sizes = data.draw(st.lists(st.integers(2, 5), min_size=ndim, max_size=ndim))
+    each = [data.draw(st.integers(0, size - 1)) for size in sizes[::-1] for _ in range(2)]
+    padding = data.draw(st.sampled_from([1, tuple(each)]))
+    options = (padding, 2.5) if "Constant" in name else (padding,)
+    ours, theirs = getattr(lnb.nn, name)(*options), getattr(torch.nn, name)(*options)
+    lead = data.draw(st.sampled_from([(2,), (2, 3)]))
+    x = np.random.default_rng(0).standard_normal((*lead, *sizes))
+    assert repr(ours) == repr(theirs) and not ours.state_dict()
+    assert np.array_equal(ours(x).numpy(), theirs(torch.tensor(x)).numpy())
+
+
+def test_layers_have_gradients_to_second_order():
+    for layer in (lnb.nn.ReflectionPad2d(1), lnb.nn.ReplicationPad2d(2), lnb.nn.CircularPad2d((1, 0, 2, 1)),
+                  lnb.nn.ConstantPad2d(-1, 3.0)):
+        check_grad(lambda x, layer=layer: layer(x) ** 3, X[0, :1, :3])
+
+
+@pytest.mark.parametrize(("call", "text"), [
+    (lambda: lnb.nn.ZeroPad2d((1, 2)), "Give one number, or 4"),
+    (lambda: lnb.nn.ReflectionPad1d((1, 2, 3)), "Give one number, or 2"),
+    (lambda: lnb.nn.ReflectionPad1d(1)(np.ones(4)), r"ReflectionPad1d: an input of shape \(4,\)"),
+    (lambda: lnb.nn.CircularPad2d(1)(np.ones((1, 1, 1, 4, 4))), r"CircularPad2d: an input of shape"),
+    (lambda: lnb.nn.ReflectionPad1d(4)(np.ones((1, 4))), "Mode 'reflect' has at most 3")])
+def test_layers_refuse_what_does_not_fit(call, text):
+    with pytest.raises(errors.ShapeError, match=text):
+        call()

@@ -51,11 +51,13 @@ from .convolution import (
     fold,
     unfold,
 )
+from .ctc import ctc_loss
 from .distance import (
     cosine_embedding_loss,
     cosine_similarity,
     margin_ranking_loss,
     pairwise_distance,
+    pdist,
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
@@ -70,8 +72,8 @@ from .dropout import (
     feature_alpha_dropout,
 )
 from .embedding import embedding, embedding_bag
-from .interpolation import affine_grid, grid_sample, interpolate, upsample
-from .linear import flatten, linear
+from .interpolation import affine_grid, grid_sample, interpolate, rotate, upsample
+from .linear import bilinear, flatten, linear
 from .loss import (
     REDUCTIONS,
     binary_cross_entropy,
@@ -119,14 +121,15 @@ from .pooling import (
     max_unpool2d,
     max_unpool3d,
 )
+from .shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
 
 __all__ = ["GELU_FORMS", "REDUCTIONS", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
            "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "affine_grid", "alpha_dropout",
-           "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "binary_cross_entropy",
-           "binary_cross_entropy_with_logits", "celu", "conv1d", "conv2d", "conv3d", "conv_general", "conv_transpose1d",
-           "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy",
-           "drop_block", "drop_path", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "embedding",
-           "embedding_bag", "feature_alpha_dropout", "flatten", "fold", "fractional_max_pool2d",
+           "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy",
+           "binary_cross_entropy_with_logits", "celu", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_general",
+           "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity",
+           "cross_entropy", "ctc_loss", "drop_block", "drop_path", "dropout", "dropout1d", "dropout2d", "dropout3d",
+           "elu", "embedding", "embedding_bag", "feature_alpha_dropout", "flatten", "fold", "fractional_max_pool2d",
            "fractional_max_pool3d", "gaussian_nll_loss", "gelu", "global_response_norm", "glu", "grid_sample",
            "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss",
            "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear",
@@ -134,7 +137,7 @@ __all__ = ["GELU_FORMS", "REDUCTIONS", "adaptive_avg_pool1d", "adaptive_avg_pool
            "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d",
            "max_unpool3d", "mish", "mse_loss", "multi_head_attention_forward", "multi_margin_loss",
            "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_axis", "one_hot",
-           "pad", "pairwise_distance", "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm", "rrelu",
-           "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
-           "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss",
-           "triplet_margin_with_distance_loss", "unfold", "upsample"]
+           "pad", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu",
+           "relu6", "rms_norm", "rotate", "rrelu", "scaled_dot_product_attention", "selu", "sigmoid", "silu",
+           "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
+           "tanhshrink", "threshold", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample"]

@@ -3,12 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...array import Tensor
+from ...creation import zeros
 from ...errors import ConfigError, ShapeError
 from ...ops import loss_terms as terms
 from ...ops.extremes import maximum, minimum
 from ...ops.joining import broadcast_arrays
 from ...ops.vector_norm import vector_norm
+from ...shapes import as_number
 from .activation import one_axis
 from .loss import as_scores, beside, check_reduction, reduced
 
@@ -41,6 +45,25 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
     """
     a = as_scores(x1)
     return vector_norm(a - beside(a, x2) + eps, axis=-1, keepdims=keepdim, ord=p)
+
+
+def pdist(input: Any, p: float = 2.0) -> Tensor:
+    """The p-norms of the differences of all pairs of rows of (rows, size): row 0 with 1, 2, ..., then 1 with 2, ...
+
+    p is 0 (how many elements differ) or more. Where two rows are equal the gradient is 0.
+
+    >>> lnb.nn.functional.pdist([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]).round(4)
+    tensor([5.    , 1.    , 4.2426])
+    """
+    x, order = as_scores(input), as_number("pdist", "p", p)
+    if x.ndim != 2:
+        raise ShapeError(f"pdist: an input of shape {x.shape}. Give (rows, size).")
+    if not order >= 0:
+        raise ConfigError(f"pdist: p is {p}. Use a number that is not negative.")
+    first, second = np.triu_indices(len(x), 1)
+    if not x.size or not len(first):
+        return x.sum() * 0 + zeros(len(first), dtype=x.dtype, device=x.device)
+    return vector_norm(x[first] - x[second], axis=-1, ord=order)
 
 
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:

@@ -7,6 +7,7 @@ from ...array import Tensor
 from ...creation import asarray
 from ...errors import AxisError, ShapeError
 from ...ops import affine
+from ...ops.linalg import matmul
 from ...shapes import normalize_axis
 from .operands import like_weight
 
@@ -23,6 +24,27 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if bias is not None and (bias.shape != weight.shape[:1] or bias.dtype != weight.dtype):
         return linear(x, weight) + bias                 # what broadcasts or is promoted
     return affine.linear(x, weight, bias) if x.ndim > 1 else affine.linear(x.reshape(1, -1), weight, bias).reshape(-1)
+
+
+def bilinear(input1: Any, input2: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x1 W x2 + bias with a matrix W for each feature of the result.
+
+    input1 is (..., n), input2 (..., m) with the same leading axes, weight (features, n, m), bias (features,).
+    ShapeError if the sizes differ, DTypeError if the dtypes do.
+
+    >>> lnb.nn.functional.bilinear([1.0, 2.0], [3.0], lnb.tensor([[[1.0], [10.0]]]))
+    tensor([63.])
+    """
+    x, y = like_weight("bilinear", input1, weight), like_weight("bilinear", input2, weight)
+    last = (*x.shape[-1:], *y.shape[-1:])
+    if weight.ndim != 3 or last != weight.shape[1:] or x.shape[:-1] != y.shape[:-1]:
+        raise ShapeError(f"bilinear: inputs of shapes {x.shape} and {y.shape}, a weight of shape {weight.shape}. The "
+                         "inputs' last sizes must be the weight's second and third, their other sizes the same.")
+    features, n, m = weight.shape
+    rows = math.prod(x.shape[:-1])
+    turned = matmul(x.reshape(rows, n), weight.transpose(1, 0, 2).reshape(n, features * m))
+    found = matmul(turned.reshape(rows, features, m), y.reshape(rows, m, 1)).reshape(*x.shape[:-1], features)
+    return found if bias is None else found + bias
 
 
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
