@@ -5,6 +5,7 @@ Pure arithmetic, before any work: a geometry that does not fit is refused here, 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from math import prod
 from typing import Any
@@ -69,7 +70,18 @@ def window_of(stride: tuple[int, ...], pairs: Sequence[tuple[int, int]], dilatio
 
 def make_window(op: str, ndim: int, x: Shape, w: Shape, stride: Size, padding: Padding, dilation: Size,
                 groups: int) -> Window:
-    """The geometry of a convolution of x with w, after checking that all of it fits."""
+    """The geometry of a convolution of x with w, after checking that all of it fits.
+
+    Layers ask for the same one again and again. Plain integers alone are remembered: what is not one may equal one.
+    """
+    sizes = (stride, padding, dilation, groups)
+    is_plain = all([type(size) is int or (type(size) is tuple and all([type(number) is int for number in size]))
+                    for size in sizes])
+    return (_remembered_window if is_plain else _window)(op, ndim, x, w, *sizes)  # type: ignore[arg-type]
+
+
+def _window(op: str, ndim: int, x: Shape, w: Shape, stride: Size, padding: Padding, dilation: Size,
+            groups: int) -> Window:
     _check_ndim(op, ndim, x, w)
     steps, dilations = per_axis(op, "stride", stride, ndim), per_axis(op, "dilation", dilation, ndim)
     groups = as_integer(op, "groups", groups)
@@ -84,6 +96,9 @@ def make_window(op: str, ndim: int, x: Shape, w: Shape, stride: Size, padding: P
     check_extent(op, (x[0], w[0], *window.output_sizes(x[2:], w[2:])), steps, dilations,
                  [size + low + high for size, (low, high) in zip(x[2:], pairs)])
     return window
+
+
+_remembered_window = lru_cache(1024)(_window)
 
 
 def _check_ndim(op: str, ndim: int, x: Shape, w: Shape) -> None:

@@ -79,3 +79,12 @@ def test_transposed_geometry_gives_back_what_the_convolution_took():
             assert window.output_sizes(sizes, (k,)) == (n,)
             found = windows.output_padding_for("deconvolve", [full + extra], (1, 1, n), (1, 1, k), s, p, d)
             assert found == (extra,)
+
+
+@pytest.mark.parametrize("stride", [1.0, (1, 1.0)], ids=str)
+def test_a_geometry_that_is_remembered_lets_no_equal_float_pass(stride):
+    arguments = "conv2d", 2, (1, 1, 5, 5), (1, 1, 3, 3)
+    assert windows.make_window(*arguments, 1, 0, 1, 1) == windows.make_window(*arguments, [1, 1], 0, 1, 1)
+    windows.make_window(*arguments, (1, 1), 0, 1, 1)
+    with pytest.raises(ShapeError, match="is not an integer"):
+        windows.make_window(*arguments, stride, 0, 1, 1)

@@ -105,6 +105,7 @@ class Correlation:
         self.most_vectors = most_vectors             # of filters in a tile, so that several correlations pack alike
         self.planes, self.channels, self.groups = planes, channels, groups
         self.filters, self.dtype = filters // groups, _signed(dtype)
+        self.dtype_name = self.dtype.name            # NumPy spells it anew each time
         self.offsets = planes.offsets(channels // groups)
         self.steps = np.array(planes.steps(channels, groups), np.int64)
         self.pieces, self.sizes = planes.pieces[0], np.array(planes.pieces[1], np.int64)
@@ -112,7 +113,7 @@ class Correlation:
         self.results = np.array(planes.results, np.int64)
         self.is_direct = bool(self.out_steps[4] == 1 and self.out_steps[3] == self.steps[3] == planes.results[2])
         self.weight_steps, self.weight_places = weight_steps, weight_places
-        kinds = KINDS | {"d": f"{self.dtype.name}*"}
+        kinds = KINDS | {"d": f"{self.dtype_name}*"}
         self.kernels = {function: range_kernel(f"correlation:{function}", *[kinds[letter] for letter in letters])
                         for function, letters in FUNCTIONS.items()}
 
@@ -164,9 +165,9 @@ class Correlation:
         """The panels of filters, and the tiles for them."""
         taps = len(self.offsets)
         if self.lies_across:
-            return across_plan(self.dtype.name, self.filters, taps, self.planes.axes[2], self.most_vectors,
+            return across_plan(self.dtype_name, self.filters, taps, self.planes.axes[2], self.most_vectors,
                                config.vector_width)
-        return along_plan(self.dtype.name, self.filters, taps, config.vector_width)
+        return along_plan(self.dtype_name, self.filters, taps, config.vector_width)
 
     def _packed(self, weights: np.ndarray, plan: np.ndarray) -> np.ndarray:
         """The weights as panels."""
@@ -192,7 +193,7 @@ class Correlation:
     @cached_property
     def lies_across(self) -> bool:
         """Are vectors of filters better filled than those of results?"""
-        lanes, width = emission.lanes(self.dtype.name), self.planes.results[2]
+        lanes, width = emission.lanes(self.dtype_name), self.planes.results[2]
         across = self.filters / (-(-self.filters // lanes) * lanes)
         along = width / max(1, self.steps[3])
         return bool(self.out_steps[4] == 1 and self.filters >= lanes and across >= along)

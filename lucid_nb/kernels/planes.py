@@ -138,7 +138,7 @@ class Planes:
         shape = (*x.shape[:2], *self.shape)
         room = memory.empty((prod(shape) + self.shared,), x.dtype)
         room[prod(shape):] = 0
-        dtype = {"bool": "int8"}.get(x.dtype.name, x.dtype.name.removeprefix("u"))
+        dtype = _kernels_dtype(x.dtype)
         kernel = range_kernel("correlation:fill", f"{dtype}*", f"{dtype}*", "int64*", "int64*", "int64*")
         threads.launch(kernel, x.shape[0] * x.shape[1], grain(prod(self.shape)), x, room, self.shares, self.filling,
                        row_kernels(dtype, config.vector_width))
@@ -189,6 +189,12 @@ class Planes:
         cols = min(width, TILE)
         row_cuts, col_cuts = -(-height // rows), -(-width // cols)
         return depth * row_cuts * col_cuts, (height, width, rows, cols, row_cuts, col_cuts)
+
+
+@lru_cache
+def _kernels_dtype(dtype: np.dtype) -> str:
+    """What elements of a dtype are moved as."""
+    return {"bool": "int8"}.get(dtype.name, dtype.name.removeprefix("u"))
 
 
 @lru_cache
