@@ -77,7 +77,7 @@ def make_window(op: str, ndim: int, x: Shape, w: Shape, stride: Size, padding: P
     sizes = (stride, padding, dilation, groups)
     is_plain = all([type(size) is int or (type(size) is tuple and all([type(number) is int for number in size]))
                     for size in sizes])
-    return (_remembered_window if is_plain else _window)(op, ndim, x, w, *sizes)  # type: ignore[arg-type]
+    return (_remembered_window if is_plain else _window)(op, ndim, x, w, *sizes)
 
 
 def _window(op: str, ndim: int, x: Shape, w: Shape, stride: Size, padding: Padding, dilation: Size,
