@@ -117,14 +117,14 @@ def apply(op: Elementwise | Primitive, values: Sequence[Any], params: Params = N
     except MemoryError as error:
         given = " and ".join([str(x.shape) for x in tensors[:3]]) + " and more" * (len(tensors) > 3)
         raise out_of_memory(op.name, f"a call on shapes {given}", error) from error
+    if tape.anywhere.blocks and tape.modes.counter is not None:
+        tape.modes.counter.count(op, raws, result, params)
     if tape.is_recording():
         edges = tuple([x.node for x in tensors])
         if edges.count(None) != len(edges):
             return recorded(op, tensors, edges, result, params)
     return tuple([fresh(r) for r in result]) if type(result) is tuple else fresh(result)
 
-    if tape.anywhere.blocks and tape.modes.counter is not None:
-        tape.modes.counter.count(op, raws, result, params)
 
 def compare(op: Elementwise, values: Sequence[Any]) -> Any:
     """`==` or `!=` with anything: what is no number (None, a string, an object) compares as in NumPy, on the host."""

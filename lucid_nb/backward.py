@@ -57,10 +57,10 @@ class Runner:
 class RawRunner(Runner):
     """On raw arrays, unrecorded: nobody will differentiate the gradient."""
 
-    def run(self, op: Any, arguments: Sequence[Any], params: Params = None) -> Any:
-        return op.run(arguments, params)
     is_quick = True
 
+    def run(self, op: Any, arguments: Sequence[Any], params: Params = None) -> Any:
+        return op.run(arguments, params)
 
     def add(self, a: Any, b: Any) -> Any:
         """Two gradients of one value, which are alike."""
@@ -193,11 +193,11 @@ def gradients_of(outputs: Sequence[Tensor], seeds: Sequence[Any], retain_graph: 
 
 def pulled(roots: list[tuple[Any, Any]], runner: Runner, retain_graph: bool, wanted: Wanted | None) -> dict:
     """`tape.backward`, on the watch for NaN where `config.check_nan` asks for it."""
-    if not (sys.modules.get(CONFIG) or import_module(CONFIG)).check_nan:
-        found = tape.backward(roots, runner, retain_graph, pull, wanted)
     pull, counter = tape.pull, tape.modes.counter if runner is raw_runner else None
     if counter is not None:
         runner, pull = counter.runner, counter.pull
+    if not (sys.modules.get(CONFIG) or import_module(CONFIG)).check_nan:
+        found = tape.backward(roots, runner, retain_graph, pull, wanted)
     else:
         found = tape.backward(roots, runner, retain_graph, partial(anomaly.pull, raw_runner), wanted)
         anomaly.check_sums(found)
