@@ -74,8 +74,9 @@ def convolve(op: str, ndim: int, x: Any, weight: Any, bias: Any, stride: Size, p
         image = padded(op, image, kernel.shape[2:], stride, padding, dilation, mode)
         padding = 0
     window = make_window(op, ndim, image.shape, kernel.shape, stride, padding, dilation, groups)
+    _check_bias(op, offset, kernel.shape[0])
     found = apply(_conv, (image, kernel), {"window": window})
-    return _finished(op, found, offset, is_single)
+    return _finished(found, offset, is_single)
 
 
 def padded(op: str, x: Tensor, kernel: shapes.Shape, stride: Size, padding: Padding, dilation: Size,
@@ -101,17 +102,19 @@ def _operands(op: str, x: Any, weight: Any, bias: Any) -> tuple[Tensor, Tensor, 
     if len(tensors) != len(given):
         raise DTypeError(f"{op}: an operand is a scalar. Use tensors.")
     dtype = dtypes.promote(tuple(t.dtype for t in tensors))
-    image, kernel, *rest = (astype(t, dtype, copy=False) for t in tensors)
+    image, kernel, *rest = (t if t.dtype == dtype else astype(t, dtype) for t in tensors)
     return image, kernel, rest[0] if rest else None
 
 
-def _finished(op: str, found: Tensor, bias: Tensor | None, is_single: bool) -> Tensor:
+def _check_bias(op: str, bias: Tensor | None, channels: int) -> None:
+    """Refuse a bias that has not one number for each channel of the result."""
+    if bias is not None and bias.shape != (channels,):
+        raise ShapeError(f"{op}: bias {bias.shape} for {channels} output channels. It must have shape ({channels},).")
+
+
+def _finished(found: Tensor, bias: Tensor | None, is_single: bool) -> Tensor:
     """The result with its bias, without the batch that was added."""
     if bias is not None:
-        channels = found.shape[1]
-        if bias.shape != (channels,):
-            raise ShapeError(f"{op}: bias {bias.shape} for {channels} output channels. It must have shape "
-                             f"({channels},).")
         found = found + reshape(bias, 1, -1, *(1,) * (found.ndim - 2))
     return reshape(found, found.shape[1:]) if is_single else found
 
@@ -200,10 +203,11 @@ def convolve_transposed(op: str, ndim: int, x: Any, weight: Any, bias: Any, stri
     window, sizes, more = transposed_window(op, ndim, image.shape, kernel.shape, stride, padding, output_padding,
                                             dilation, groups)
     shape = (image.shape[0], kernel.shape[1] * window.groups, *sizes)
+    _check_bias(op, offset, shape[1])
     found = apply(_conv_input_grad, (image, kernel), {"window": window, "x_shape": shape})
     if any(more):
         found = pad(found, [(0, 0), (0, 0), *[(0, count) for count in more]])
-    return _finished(op, found, offset, is_single)
+    return _finished(found, offset, is_single)
 
 
 @public(method=False)
