@@ -8,7 +8,7 @@ import numpy as np
 from ..intrinsics import mark_kernel, square_root
 from .typed import clear, convert, finite_or_zero, scalar, shift, stack_like, stack_of
 
-ROW_BLOCK, PANEL = 32, 128
+ROW_BLOCK, PANEL, FEW = 32, 128, 8
 
 
 @scalar
@@ -20,26 +20,27 @@ def flush(part, total, width):
 
 
 @scalar
-def rough_means(x, rows, step, middle, part, total, width):
-    """middle = the rough mean of each column."""
-    clear(part, width)
-    clear(total, width)
-    for first in range(0, rows, ROW_BLOCK):
-        last, row = min(rows, first + ROW_BLOCK), first
-        while row + 4 <= last:
-            a, b = shift(x, row * step), shift(x, (row + 1) * step)
-            c, d = shift(x, (row + 2) * step), shift(x, (row + 3) * step)
-            for j in range(width):
-                part[j] += ((a[j] - x[j]) + (b[j] - x[j])) + ((c[j] - x[j]) + (d[j] - x[j]))
-            row += 4
-        while row < last:
-            a = shift(x, row * step)
-            for j in range(width):
-                part[j] += a[j] - x[j]
-            row += 1
-        flush(part, total, width)
+def rough_means(x, rows, step, middle, width):
+    """middle = the mean of the first elements of each column."""
+    clear(middle, width)
+    count = min(FEW, rows)
+    for row in range(1, count):
+        a = shift(x, row * step)
+        for j in range(width):
+            middle[j] += a[j] - x[j]
     for j in range(width):
-        middle[j] = finite_or_zero(x, x[j] + convert(x, total[j] / np.float64(rows)))
+        middle[j] = finite_or_zero(x, x[j] + middle[j] / convert(x, count))
+
+
+@scalar
+def move_far_means(middle, off, square, count, width):
+    """Move the middles that are too far from their means, as in loops/normalization.py, there; whether any was."""
+    moved = 0
+    for j in range(width):
+        is_far = 2.0 * off[j] * off[j] > square[j] * count
+        middle[j] += convert(middle, off[j] / count if is_far else 0.0)
+        moved += is_far
+    return moved > 0
 
 
 @scalar
@@ -94,8 +95,10 @@ def batch_columns(start, stop, x, weight, bias, out, mean, variance, rows, cols,
     for unit in range(start, stop):
         left = unit * PANEL
         width, corner = min(PANEL, cols - left), shift(x, left)
-        rough_means(corner, rows, cols, middle, part, off, width)
+        rough_means(corner, rows, cols, middle, width)
         column_sums(corner, rows, cols, middle, part, part_square, off, square, width)
+        if move_far_means(middle, off, square, count, width):
+            column_sums(corner, rows, cols, middle, part, part_square, off, square, width)
         average, spread = shift(mean, left), shift(variance, left)
         for j in range(width):
             moved = off[j] / count
@@ -137,10 +140,18 @@ def column_slope_sums(g, x, rows, step, mean, part, part_moment, total, moment, 
 @scalar
 def column_slopes(g, x, out, rows, step, middle, factor, level, tilt, width):
     """out = g * factor - level - (x - middle) * tilt, all four for each column."""
-    for row in range(rows):
-        line, above, result = shift(x, row * step), shift(g, row * step), shift(out, row * step)
+    row = 0
+    while row + 2 <= rows:
+        a, b, first, second = row * step, (row + 1) * step, shift(out, row * step), shift(out, (row + 1) * step)
+        ga, gb, xa, xb = shift(g, a), shift(g, b), shift(x, a), shift(x, b)
         for j in range(width):
-            result[j] = above[j] * factor[j] - level[j] - (line[j] - middle[j]) * tilt[j]
+            first[j] = ga[j] * factor[j] - level[j] - (xa[j] - middle[j]) * tilt[j]
+            second[j] = gb[j] * factor[j] - level[j] - (xb[j] - middle[j]) * tilt[j]
+        row += 2
+    if row < rows:
+        ga, xa, first = shift(g, row * step), shift(x, row * step), shift(out, row * step)
+        for j in range(width):
+            first[j] = ga[j] * factor[j] - level[j] - (xa[j] - middle[j]) * tilt[j]
 
 
 def batch_grad_columns(start, stop, g, x, weight, mean, variance, out, of_weight, of_bias, rows, cols, eps):
