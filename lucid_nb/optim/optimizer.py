@@ -175,7 +175,7 @@ def take_over(value: Any, param: Tensor) -> Any:
 
 def evaluate(params: Iterable[Tensor]) -> None:
     """Compute what a lazy device has put off, or each step would keep the graph of all steps before it."""
-    for device in {param.device for param in params}:
-        table = backend.table(device)
+    for raw in {type(param.raw): param.raw for param in params}.values():
+        table = backend.of(raw)
         if not table.aliases:
             table.synchronize()

@@ -25,7 +25,7 @@ class Step:
     def __init__(self, formula: Formula, tensors: int, numbers: int) -> None:
         self.op = Elementwise(formula.__name__.strip("_"), trace(formula, tensors + numbers), tensors + numbers)
         self.targets = (0, *range(2, tensors))
-        self.kernels: dict[tuple[str, str], Any] = {}
+        self.kernels: dict[tuple[str, np.dtype], Any] = {}
 
     def __call__(self, tensors: Sequence[Tensor], numbers: Sequence[float]) -> tuple[Tensor, ...]:
         """The formula's results; half precision is computed, and given, in float32."""
@@ -41,10 +41,10 @@ class Step:
     def in_place(self, table: backend.Table, sets: Sequence[Sequence[np.ndarray]], numbers: Sequence[float]) -> None:
         """Write the results over the arrays of each set (parameter, gradient, state), contiguous and of one dtype."""
         dtype = sets[0][0].dtype
-        kernel = self.kernels.get((table.name, dtype.name))
+        kernel = self.kernels.get((table.name, dtype))
         if kernel is None:
             program = type_program(self.op.outputs, [dtype.name] * self.op.arity, table.NATIVE(), False)
-            kernel = self.kernels[table.name, dtype.name] = table.map(program, self.op.name)
+            kernel = self.kernels[table.name, dtype] = table.map(program, self.op.name)
         table.update(kernel, sets, np.array(numbers, dtype), self.targets)
         self._count(sets)
 
