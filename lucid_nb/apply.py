@@ -1,11 +1,12 @@
 """Calling ops on Tensors: operands, and the recording of what was called."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import eq, ne
 from types import FrameType
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from . import backend, dtypes, shapes, tape
 from .array import Node, Tensor, fresh, new
@@ -80,6 +81,11 @@ def operands(op: str, values: Sequence[Any], integers: tuple[int, ...] = ()) -> 
 
     `integers`: numbers of the operands that are integers whatever the others are.
     """
+    for value in values:
+        if not isinstance(value, Tensor) or type(value.raw) is not ndarray:
+            break
+    else:
+        return [value if value.storage is None else value.refresh() for value in values]
     devices = {value.device: value for value in values if isinstance(value, Tensor)}
     device = next(iter(devices), None) or backend.default_device()
     found: list[Any] = []
@@ -98,12 +104,19 @@ def operands(op: str, values: Sequence[Any], integers: tuple[int, ...] = ()) -> 
         dtype = dtypes.promote(key)
         return [fresh(constant(op, value, dtypes.INT64 if number in integers else dtype, backend.table(device)))
                 for number, value in enumerate(found)]
-    return found
+    return found if backend.batching.lift is None else backend.batching.lift(found)
 
 
 # ---------------------------------------------------------------------------------------------- calling ops
+instead: list[Callable[..., Any]] = []     # what a trace does with calls while it lasts; see fusion/trace.py
+
+
 def apply(op: Elementwise | Primitive, values: Sequence[Any], params: Params = None) -> Any:
     """Run an op on tensors, and on what becomes one; record it where a gradient may be asked for."""
+    if instead:
+        found = instead[-1](op, values, params)
+        if found is not NotImplemented:
+            return found
     tensors = operands(op.name, values, op.facts.rule.integers)
     if isinstance(op, Elementwise):
         raws = op.strengthen([x.raw if isinstance(x, Tensor) else x for x in tensors])
@@ -208,7 +221,8 @@ def version_of(tensor: Tensor) -> Version:
 def recorded(op: Elementwise | Primitive, inputs: Sequence[Tensor], edges: tuple, result: Any, params: Params) -> Any:
     """Results with the node that leads back; it saves exactly what the op's gradient reads."""
     outputs = [fresh(r) for r in result] if type(result) is tuple else [fresh(result)]
-    like: Any = tuple([(x.shape, x.dtype) for x in (*inputs, *outputs)])
+    like: Any = tuple([(raw.shape, raw.dtype) if type(raw) is ndarray else (x.shape, x.dtype)
+                       for x in (*inputs, *outputs) for raw in (x.raw,)])
     if isinstance(op, Primitive):
         if not (op.is_differentiable and dtypes.is_inexact(outputs[0].dtype)):
             return tuple(outputs) if type(result) is tuple else outputs[0]

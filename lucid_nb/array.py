@@ -90,7 +90,7 @@ class Tensor:
     @property
     def device(self) -> str:
         """Where the memory is: "cpu", "cuda" or "mlx"."""
-        return backend.of(self.raw).name
+        return backend.of(self.raw).device
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -243,7 +243,7 @@ class Tensor:
         storage = self.share()
         if value.storage is storage and value.steps == self.steps and value.root.node is self.root.node:
             return                                  # the store that ends `x[1:3] *= 10`: already written
-        value.refresh()
+        value = value.refresh() if backend.batching.fit is None else backend.batching.fit(name, self, value.refresh())
         self._check_write(value, name, casting)
         self._record_write(index_put_view, value, {"steps": self.refresh().steps[self.root.depth:]}, name)
         table = backend.of(self.raw)
@@ -295,7 +295,8 @@ class Tensor:
         if not dtypes.is_inexact(self.dtype):
             return
         before = root.node
-        root.node = Node(op, params, (before, value.node), (root.like, (value.shape, value.dtype)), saved)
+        like = root.like, (value.shape, value.dtype), root.like
+        root.node = Node(op, params, (before, value.node), like, saved)
         if before is not None and before.watch is not None and before.watch.keeps:     # `.grad` is that of the content
             root.node.watch = before.watch.move_keeping(root.node.watch)
         storage.generation += 1

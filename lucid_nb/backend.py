@@ -6,7 +6,7 @@ is listed in ENTRIES. A folder is imported when its device is first used.
 
 import importlib
 import threading
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,9 @@ scan extreme_scan recurrence sort argsort partition topk searchsorted unique isi
 class Table:
     """The entries of one device. An entry that is missing says why, and what to do."""
 
-    def __init__(self, name: str, module: ModuleType) -> None:
+    def __init__(self, name: str, module: Any) -> None:
         self.name, self.module, self.aliases = name, module, bool(module.ALIASES)
+        self.device: str = module.DEVICE
 
     def __getattr__(self, entry: str) -> Any:
         if entry.startswith("__"):                # Python asks for its own protocols this way
@@ -69,6 +70,35 @@ def table(device: str) -> Table:
 def of(raw: Any) -> Table:
     """The table of the device that a raw array lives on."""
     return _by_type.get(type(raw)) or _of_numpy()
+
+
+def admit(kind: type, name: str, module: Any) -> None:
+    """Raw arrays of a class have a table of their own: that of `module`, which stands for a folder."""
+    _by_type[kind] = Table(name, module)
+
+
+class Unbatchable(Exception):
+    """Somebody asked on the host for a value that differs between the examples of a level of `vmap`."""
+
+    def __init__(self, level: Any) -> None:
+        super().__init__("vmap: a value that differs between examples was read on the host.")
+        self.level = level
+
+
+class Batching:
+    """What `vmap` puts here when it is first called, so that nothing else need know of it.
+
+    `lift` brings tensors of different levels together, `fit` a value and what it is written into, `made` new memory;
+    `instead` runs a function of positions that differ between examples on all examples at once.
+    """
+
+    lift: Callable[[list[Any]], list[Any]] | None = None
+    fit: Callable[[str, Any, Any], Any] | None = None
+    made: Callable[[Any], Any] | None = None
+    instead: Callable[..., Any]
+
+
+batching = Batching()
 
 
 def _of_numpy() -> Table:

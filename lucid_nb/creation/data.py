@@ -16,7 +16,7 @@ from ..shapes import as_integer
 
 def finish(raw: Any, requires_grad: bool) -> Tensor:
     """The new tensor, as a leaf where a gradient is wanted; its memory is its own, so also a 0-d one may be written."""
-    found = Tensor(raw)
+    found = Tensor(raw if backend.batching.made is None else backend.batching.made(raw))
     if requires_grad:
         found.requires_grad = True
     return found

@@ -5,6 +5,7 @@ from typing import Any
 from .. import shapes
 from ..apply import apply
 from ..array import Tensor
+from ..backend import Unbatchable, batching
 from ..errors import IndexError, ShapeError
 from ..op import Primitive
 from ..register import public
@@ -68,7 +69,10 @@ def take_along_axis(x: Any, /, indices: Any, axis: int | None = -1) -> Tensor:
     """
     x = as_tensor("take_along_axis", x)
     x, axis = (reshape(x, -1), 0) if axis is None else (x, shapes.normalize_axis("take_along_axis", axis, x.ndim))
-    index = along_positions("take_along_axis", indices, x, axis)
+    try:
+        index = along_positions("take_along_axis", indices, x, axis)
+    except Unbatchable as reason:
+        return batching.instead("take_along_axis", reason, x, indices, axis)
     x, index = _broadcast_but("take_along_axis", x, index, axis)
     return checked(_along, (x, index), {"axis": axis})
 
@@ -100,7 +104,10 @@ def gather(x: Any, index: Any, /, axis: int = -1) -> Tensor:
         x, index = reshape(x, 1), as_tensor("gather", index)
         return reshape(gather(x, reshape(index, -1), axis), index.shape)
     axis = shapes.normalize_axis("gather", axis, x.ndim)
-    index = along_positions("gather", index, x, axis)
+    try:
+        index = along_positions("gather", index, x, axis)
+    except Unbatchable as reason:
+        return batching.instead("gather", reason, x, index, axis)
     region = region_of("gather", x.shape, index.shape, axis)
     part = x if region is None else x.moved(Slice(region))
     return checked(_along, (part, index), {"axis": axis})

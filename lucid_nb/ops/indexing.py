@@ -91,7 +91,7 @@ def as_index(positions: np.ndarray, like: Tensor) -> Tensor:
 
 def checks_bounds(x: Tensor) -> bool:
     """Do the kernels of this device check positions, and count negative ones from the end?"""
-    return backend.of(x.raw).name == "cpu"
+    return backend.of(x.raw).name == "cpu"        # not of arrays within vmap, which have no bounds to check by
 
 
 def gathered(op: str, x: Tensor, positions: np.ndarray, axis: int, named: int) -> Tensor:
@@ -129,7 +129,11 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     """NumPy's indexing. Basic indices give views; integers only, a value; arrays and masks, a copy."""
     parts = index if type(index) is tuple else (index,)
     if not is_basic(parts):
-        parts = tuple(plain(part) for part in parts)
+        try:
+            plain_parts = tuple(plain(part) for part in parts)
+        except backend.Unbatchable as reason:
+            return backend.batching.instead("getitem", reason, self, parts)
+        parts = plain_parts
         if not is_basic(parts):
             return _read_advanced(self.refresh(), parts)
     raw = self.raw
@@ -189,9 +193,13 @@ def _rows(view: Tensor, found: Advanced) -> tuple[Tensor, Shape]:
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """NumPy's assignment, and differentiable: the tensor's content becomes a new value that depends on both."""
     parts = index if type(index) is tuple else (index,)
-    parts = parts if is_basic(parts) else tuple(plain(part) for part in parts)
     self.check_writable("setitem")
     value = as_value(self, value)
+    try:
+        parts = parts if is_basic(parts) else tuple(plain(part) for part in parts)
+    except backend.Unbatchable as reason:
+        backend.batching.instead("setitem", reason, self, parts, value)
+        return
     if not is_basic(parts):
         _write_advanced(self.refresh(), parts, value)
         return
@@ -214,7 +222,7 @@ def as_value(target: Tensor, value: Any) -> Tensor:
     if found.device != target.device:
         raise DeviceError(f"setitem: the value lives on {found.device}, the tensor on {target.device}. "
                           f"Use .to({target.device!r}).")
-    return found
+    return found if backend.batching.fit is None else backend.batching.fit("setitem", target, found)
 
 
 def without_leading(value: Tensor, ndim: int) -> Tensor:
@@ -299,5 +307,8 @@ def take(x: Any, /, indices: Any, axis: int | None = None, out: Any = None, mode
     """
     x = as_tensor("take", x)
     flat, axis = (reshape(x, -1), 0) if axis is None else (x, shapes.normalize_axis("take", axis, x.ndim))
-    positions = in_mode("take", host_positions("take", indices), flat.shape[axis], mode)
+    try:
+        positions = in_mode("take", host_positions("take", indices), flat.shape[axis], mode)
+    except backend.Unbatchable as reason:
+        return deliver("take", backend.batching.instead("take", reason, flat, indices, axis, mode), out)
     return deliver("take", gathered("take", flat, positions, axis, axis), out)

@@ -8,7 +8,7 @@ import numpy as np
 from .. import dtypes, flops, shapes
 from ..apply import apply, operands
 from ..array import Tensor
-from ..backend import Table
+from ..backend import Table, Unbatchable, batching
 from ..backward import raw_runner
 from ..errors import DTypeError, IndexError, ShapeError
 from ..op import Info, Primitive
@@ -73,7 +73,11 @@ def cross_entropy(logits: Any, target: Any, /, *, ignore_index: int = -100, redu
         raise ShapeError(f"cross_entropy: reduction {reduction!r} is unknown. Use one of {', '.join(REDUCTIONS)}.")
     check_target("cross_entropy", logits, target)
     rows, shape = examples(_as(logits, dtypes.real_float("cross_entropy", logits.dtype))), target.shape
-    check_classes("cross_entropy", target, rows.shape[1], ignore_index)
+    try:
+        check_classes("cross_entropy", target, rows.shape[1], ignore_index)
+    except Unbatchable as reason:
+        return batching.instead("losses_of_classes", reason, lambda scores, classes: cross_entropy(
+            scores, classes, ignore_index=ignore_index, reduction="none"), logits, target, ignore_index, reduction)
     classes = _as(target, dtypes.INT64)
     given, params = (rows, classes if len(shape) == 1 else reshape(classes, -1)), {"ignore_index": ignore_index}
     if reduction == "mean":

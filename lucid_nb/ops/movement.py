@@ -8,6 +8,7 @@ import numpy as np
 from .. import backend, dtypes, shapes
 from ..apply import apply, operands
 from ..array import Tensor, fresh
+from ..backend import Table
 from ..errors import DTypeError, ShapeError, is_one_of, told
 from ..op import Info, Primitive, constant
 from ..register import public
@@ -51,7 +52,18 @@ _permute = Primitive("permute", lambda table, x, axes: table.permute(x, axes),
 _broadcast_to = Primitive("broadcast_to", lambda table, x, shape: table.broadcast_to(x, shape),
                           lambda ops, info, g, shape: (g,))
 _cast = Primitive("cast", lambda table, x, dtype: table.cast(x, dtype), lambda ops, info, g, dtype: (g,))
-_real = Primitive("real", lambda table, x: table.real(x), lambda ops, info, g: (g,))
+
+
+def _real_parts(table: Table, x: Any) -> Any:
+    """The real parts, as a view where the device has views."""
+    if table.has("real"):
+        return table.real(x)
+    part = np.dtype(f"f{table.dtype_of(x).itemsize // 2}")
+    pairs = table.reinterpret(table.reshape(x, (*x.shape, 1)), part)
+    return table.slice(pairs, (..., 0))
+
+
+_real = Primitive("real", _real_parts, lambda ops, info, g: (g,))
 
 
 def _pull_concatenate(ops: Any, info: Info, g: Any, axis: int) -> list[Any]:

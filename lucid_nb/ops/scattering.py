@@ -84,7 +84,10 @@ def _scattered(op: str, x: Any, index: Any, src: Any, axis: int, join: Callable)
         index, src = reshape(as_tensor(op, index), -1), src if type(src) in dtypes.WEAK else reshape(src, -1)
         return reshape(_scattered(op, reshape(x, 1), index, src, axis, join), ())
     axis = shapes.normalize_axis(op, axis, x.ndim)
-    index = along_positions(op, index, x, axis)
+    try:
+        index = along_positions(op, index, x, axis)
+    except backend.Unbatchable as reason:
+        return backend.batching.instead("scattered", reason, op, x, index, src, axis, join, _scattered)
     region = region_of(op, x.shape, index.shape, axis)
     values = _values(op, x, src, index.shape)
     if region is None:

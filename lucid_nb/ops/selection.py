@@ -322,7 +322,10 @@ def one_hot(x: Any, /, num_classes: int = -1, *, dtype: Any = None) -> Tensor:
     x = as_tensor("one_hot", x)
     if x.dtype.kind not in "iu":
         raise DTypeError(f"one_hot: classes are {x.dtype}. Use integers.")
-    host = x.to_host()
+    try:
+        host = x.to_host()
+    except backend.Unbatchable as reason:
+        return backend.batching.instead("one_hot", reason, x, num_classes, dtype)
     low, high = (int(host.min()), int(host.max())) if host.size else (0, -1)
     count = shapes.as_integer("one_hot", "num_classes", num_classes)
     if count < -1:

@@ -36,7 +36,7 @@ internal(_along_sign, 2)
 def _root_of_squares(table: Any, x: Any, axes: shapes.Shape, keepdims: bool) -> Any:
     """The Euclidean norm; on the cpu squares are summed in float64, so that those of float32 do not overflow."""
     dtype = table.dtype_of(x)
-    wide = dtypes.FLOAT64 if table.name == "cpu" else dtypes.FLOAT32 if dtype.itemsize == 2 else dtype
+    wide = dtypes.FLOAT64 if table.device == "cpu" else dtypes.FLOAT32 if dtype.itemsize == 2 else dtype
     return table.cast(registry["sqrt"].run((table.reduce("squares", x, axes, keepdims, wide),)), dtype)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ...array import Tensor
+from ...backend import Unbatchable, batching
 from ...creation import asarray
 from ...dtypes import is_inexact
 from ...errors import ConfigError, DTypeError, ShapeError
@@ -130,7 +131,13 @@ def nll_loss(input: Any, target: Any, weight: Any = None, ignore_index: int = -1
     goal = asarray(target)
     loss.check_target("nll_loss", scores, goal)
     rows = loss.examples(scores)
-    loss.check_classes("nll_loss", goal, rows.shape[1], ignore_index)
+    try:
+        loss.check_classes("nll_loss", goal, rows.shape[1], ignore_index)
+    except Unbatchable as reason:
+        if weight is not None:
+            raise
+        return batching.instead("losses_of_classes", reason, lambda scores, classes: nll_loss(
+            scores, classes, None, ignore_index, "none"), scores, goal, ignore_index, reduction)
     factor = None if weight is None else class_weight("nll_loss", scores, weight)
     host = goal.to_host()
     valid = host != ignore_index

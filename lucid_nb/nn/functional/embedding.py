@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ...array import Tensor
+from ...backend import Unbatchable, batching
 from ...creation import asarray
 from ...errors import ConfigError, DTypeError, ShapeError, is_one_of
 from ...ops import embedding as ops
@@ -54,7 +55,12 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
     weight = asarray(weight)
     ops.checked_weight("embedding", weight)
     ignored = padding_row("embedding", padding_idx, weight.shape[0])
-    positions = ops.rows_of("embedding", weight, input)
+    try:
+        positions = ops.rows_of("embedding", weight, input)
+    except Unbatchable as reason:
+        if max_norm is not None or scale_grad_by_freq:
+            raise
+        return batching.instead("embedding", reason, weight, input, ignored)
     if max_norm is not None:
         ops.bound_norms(weight, positions, *_bound("embedding", max_norm, norm_type))
     return ops.embedding(weight, positions, ignored, scale_grad_by_freq)

@@ -1,0 +1,183 @@
+"""Functions of positions that differ between the examples of `vmap`, on all examples at once: the hidden axis is one.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .array import Tensor
+from .backend import Unbatchable
+from .batched import Level, levels_of
+from .lifting import entered, explicit
+from .ops import embedding
+from .register import functions
+from .shapes import product
+
+rules: dict[str, Callable] = {}
+
+
+def instead(name: str, reason: Unbatchable, *arguments: Any) -> Any:
+    """What a function would give, if it has a rule for positions that differ; otherwise the reason is raised again."""
+    found = rules[name](reason.level, *arguments) if name in rules and reason.level is not None else None
+    if found is None:
+        raise reason
+    return found
+
+
+def rule(function: Callable) -> Callable:
+    """Enter the rule of a function under its name. It gives None where it does not serve."""
+    rules[function.__name__.lstrip("_")] = function
+    return function
+
+
+def _is_shared(x: Any, level: Level) -> bool:
+    """Does the gradient of all examples go to one tensor, so that it need not be repeated?"""
+    return not isinstance(x, Tensor) or level not in levels_of(x.raw)
+
+
+def _behind(axis: int) -> int:
+    return axis + 1 if axis >= 0 else axis
+
+
+# ------------------------------------------------------------------------------------------------ positions
+@rule
+def _take(level: Level, x: Tensor, indices: Tensor, axis: int, mode: str) -> Tensor:
+    """Slices along an axis."""
+    places = explicit(indices, level)
+    size = x.shape[axis]
+    if mode != "raise":
+        places = places % size if mode == "wrap" else functions["clip"](places, 0, size - 1)
+    if _is_shared(x, level):
+        return entered(functions["take"](x, places, axis), axis, level)
+    return _getitem(level, x, (*(slice(None),) * axis, indices if mode == "raise" else entered(places, 0, level)))
+
+
+@rule
+def _getitem(level: Level, x: Tensor, parts: tuple) -> Tensor | None:
+    """NumPy's indexing, with one more array in front that goes along with the examples."""
+    inside = _with_examples(level, x, parts)
+    if inside is None:
+        return None
+    places, place, count = inside
+    found = explicit(x, level)[places]
+    return entered(_moved(found, place, count), 0, level)
+
+
+@rule
+def _setitem(level: Level, target: Tensor, parts: tuple, value: Tensor) -> bool | None:
+    """NumPy's assignment, as a new content of the target."""
+    inside = _with_examples(level, target, parts)
+    if inside is None or _is_shared(target, level):
+        return None
+    places, place, count = inside
+    new = explicit(target, level).copy()
+    shape = _moved(new[places], place, count).shape
+    given = explicit(value, level)
+    given = given.reshape((level.size, *(1,) * (len(shape) - given.ndim), *given.shape[1:])).broadcast_to(shape)
+    axes = (*range(1 + place, 1 + place + count), *range(1, 1 + place))
+    new[places] = given.permute((0, *axes, *range(len(axes) + 1, len(shape))))
+    target.write(entered(new, 0, level), "setitem")
+    return True
+
+
+def _with_examples(level: Level, x: Tensor, parts: tuple) -> tuple[tuple, int, int] | None:
+    """The index of all examples; where the arrays' axes belong in an example's result, and how many they are."""
+    arrays = [part for part in parts if not isinstance(part, slice) and part is not None and part is not Ellipsis]
+    tensors = [part if isinstance(part, Tensor) else np.asarray(part) for part in arrays]
+    if any(part.dtype.kind not in "iu" for part in tensors):
+        return None                                  # masks choose as many as they say, other things are no index
+    count = max([part.ndim for part in tensors])
+    places = iter([_with_leading(level, part, count) for part in tensors])
+    index = [next(places) if any(part is one for one in arrays) else part for part in parts]
+    numbers = np.arange(level.size).reshape((level.size, *(1,) * count))
+    return (numbers, *index), _place(x, parts, arrays), count
+
+
+def _with_leading(level: Level, part: Any, count: int) -> Any:
+    """The positions of all examples, with `count` axes behind theirs."""
+    if not isinstance(part, Tensor) or _is_shared(part, level):
+        return part
+    found = explicit(part, level)
+    return found.reshape((level.size, *(1,) * (count - part.ndim), *part.shape))
+
+
+def _place(x: Tensor, parts: tuple, arrays: Sequence[Any]) -> int:
+    """Before which axis of the result NumPy puts those of the arrays: in front, if something stands between them."""
+    is_array = [any(part is one for one in arrays) for part in parts]
+    first, last = is_array.index(True), len(parts) - is_array[::-1].index(True)
+    if not all(is_array[first:last]):
+        return 0
+    used = sum(part is not None and part is not Ellipsis for part in parts)
+    return sum(x.ndim - used if part is Ellipsis else 1 for part in parts[:first])
+
+
+def _moved(found: Tensor, place: int, count: int) -> Tensor:
+    """The arrays' axes, which come after that of the examples, behind `place` others."""
+    if not place or not count:
+        return found
+    rest = range(1 + count, 1 + count + place)
+    return found.permute((0, *rest, *range(1, 1 + count), *range(1 + count + place, found.ndim)))
+
+
+@rule
+def _take_along_axis(level: Level, x: Tensor, indices: Tensor, axis: int) -> Tensor | None:
+    """Elements at positions along an axis."""
+    return _along(level, "take_along_axis", x, indices, axis)
+
+
+@rule
+def _gather(level: Level, x: Tensor, indices: Tensor, axis: int) -> Tensor | None:
+    """Elements at positions along an axis, as PyTorch's."""
+    return _along(level, "gather", x, indices, axis)
+
+
+def _along(level: Level, name: str, x: Tensor, indices: Tensor, axis: int) -> Tensor | None:
+    if indices.ndim != x.ndim or x.ndim == 0:
+        return None                                  # the examples one by one say what is wrong
+    return entered(functions[name](explicit(x, level), explicit(indices, level), _behind(axis)), 0, level)
+
+
+@rule
+def _scattered(level: Level, op: str, x: Tensor, index: Tensor, src: Any, axis: int, join: Callable,
+               scatter: Callable) -> Tensor | None:
+    """Elements joined with others at positions along an axis."""
+    if index.ndim != x.ndim or x.ndim == 0:
+        return None
+    src = explicit(src, level) if isinstance(src, Tensor) and src.ndim else src
+    return entered(scatter(op, explicit(x, level), explicit(index, level), src, _behind(axis), join), 0, level)
+
+
+@rule
+def _embedding(level: Level, weight: Tensor, positions: Tensor, ignored: int | None) -> Tensor | None:
+    """Rows of a table by number."""
+    rows = explicit(positions, level)
+    numbers = embedding.rows_of("embedding", weight, rows)
+    if _is_shared(weight, level):
+        return entered(embedding.embedding(weight, numbers, ignored, False), 0, level)
+    return _getitem(level, weight, (positions,)) if ignored is None else None
+
+
+# ---------------------------------------------------------------------------------------------------- classes
+@rule
+def _one_hot(level: Level, classes: Tensor, count: int, dtype: Any) -> Tensor:
+    """1 at the place of each class."""
+    return entered(functions["one_hot"](explicit(classes, level), count, dtype=dtype), 0, level)
+
+
+@rule
+def _losses_of_classes(level: Level, losses_of: Callable, logits: Tensor, target: Tensor, ignore_index: int,
+                       reduction: str) -> Tensor:
+    """The losses of the rows of all examples at once, then each example's mean or sum."""
+    scores, classes = explicit(logits, level), explicit(target, level)
+    if logits.ndim > 1:
+        scores = scores.reshape((level.size * logits.shape[0], *logits.shape[1:]))
+    rows = classes.reshape((-1, *target.shape[1:])) if target.ndim else classes
+    losses = losses_of(scores, rows)
+    if reduction == "none":
+        return entered(losses.reshape((level.size, *target.shape)), 0, level)
+    total = losses.reshape((level.size, product(target.shape))).sum(axis=1)
+    if reduction == "mean":
+        counted = (classes.reshape((level.size, product(target.shape))) != ignore_index).sum(axis=1)
+        total = total / functions["maximum"](counted, 1).astype(total.dtype)
+    return entered(total, 0, level)
