@@ -14,7 +14,7 @@ from ..shapes import Shape, reduced_shape
 from . import memory, threads
 from .copying import contiguous
 from .reduce import reduce
-from .steps import DOUBLE, grain, range_kernel
+from .steps import DOUBLE, FLOATS, GRAIN, grain, range_kernel
 from .store import RangeKernel
 from .threads import address_of
 
@@ -24,6 +24,8 @@ PAST = 5 << 20                                     # bytes from which results ar
 #                                                    took a fifth longer so, 6 MiB among other layers a fifth less
 LINE = 64                                          # bytes; only whole lines are stored so, as in loops/streams.py
 COST, GRADIENT_COST = 3, 4                         # of an element, in elements that are only read
+REMEMBER = {dtype: range_kernel("normalization:remember", *[f"{dtype}*"] * 2, "float64", "float64") for dtype in FLOATS}
+REMEMBERED = Struct("2q2d").pack
 new = np.empty                                     # of what is small
 
 
@@ -57,8 +59,8 @@ def normalize_grad(g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.nd
     elif plan.path.endswith("grad_rows"):
         parts = memory.empty((2, plan.units, shape[2]), x.dtype)
         plan.run(*operands, parts[0], parts[1])
-        for target, part in zip((of_weight, of_bias), parts):
-            target.reshape(-1)[...] = reduce("sum", part, (0,), False, x.dtype)
+        total = reduce("sum", parts, (1,), False, x.dtype)
+        of_weight.reshape(-1)[...], of_bias.reshape(-1)[...] = total[0], total[1]
     else:
         sums = new((shape[0], weight.size, 2), DOUBLE)
         plan.run(*operands, sums)
@@ -68,7 +70,12 @@ def normalize_grad(g: np.ndarray, x: np.ndarray, weight: np.ndarray, mean: np.nd
 
 
 def remember(running: np.ndarray, found: np.ndarray, momentum: float, factor: float) -> None:
-    """Move running statistics, in place, by a share towards what was found, times a factor."""
+    """Move running statistics, in place, by a share towards what was found, times a factor; found is contiguous."""
+    kernel = REMEMBER.get(found.dtype)
+    if kernel is not None and running.dtype == found.dtype and running.flags.c_contiguous:
+        table = REMEMBERED(address_of(running), address_of(found), momentum, factor)
+        threads.run(kernel.address, table, running.size, GRAIN)
+        return
     running *= 1 - momentum
     running += (found.reshape(running.shape) * (momentum * factor)).astype(running.dtype, copy=False)
 

@@ -129,6 +129,8 @@ def checked_eps(op: str, eps: float, of_batch: bool = False) -> float:
 def checked_vector(op: str, what: str, given: Any, shape: Shape, x: Tensor) -> Tensor:
     """A tensor of the wanted shape, on x's device."""
     found = as_tensor(op, given)
+    if found.shape == shape and found.dtype == x.dtype:
+        return found
     if found.shape != shape:
         raise ShapeError(f"{op}: {what} has shape {found.shape} for an input of shape {x.shape}. It must have shape "
                          f"{shape}.")

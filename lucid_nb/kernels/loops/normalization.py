@@ -267,6 +267,14 @@ def batch_grad_planes(start, stop, g, x, weight, mean, variance, out, of_weight,
     finish_stores()
 
 
+def remember(start, stop, running, found, share, factor):
+    """Unit: a channel, whose running statistic moves by a share towards what was found, times a factor."""
+    mark_kernel()
+    kept, gained = convert(running, 1.0 - share), convert(running, share * factor)
+    for channel in range(start, stop):
+        running[channel] = running[channel] * kept + found[channel] * gained
+
+
 # ----------------------------------------------------------------------------------------------- of rows
 def row_kernels(centred):
     """The kernels of rows (groups of channels), about their mean where they are centred, otherwise about 0."""
