@@ -14,6 +14,7 @@ import numpy as np
 from . import dtypes, tape
 from . import shapes as shape_rules
 from .array import Tensor
+from .autograd.transforms import linearize
 from .backward import gradients_of
 from .creation import asarray
 from .errors import BackendError, DTypeError, GradError
@@ -97,8 +98,10 @@ def _check(f: Callable, point: _Point, random: np.random.Generator, this: int, l
     seeds = [_on_device(_numbers(random, result), result) for result in results]
     gradients = _gradient(f, len(point.inputs), point.wanted)(*point.inputs, *seeds)
     size = sum(float(np.abs(s.to_host() * r.to_host()).sum()) for s, r in zip(seeds, results))
+    pushed = _pushed(f, point)
     for number, gradient in zip(point.wanted, gradients):
         _check_input(f, point, number, gradient.to_host(), seeds, size, random, this)
+        _check_forward(pushed, point, number, gradient.to_host(), seeds, size, random, this)
     if this < last:
         count = len(point.inputs)
         further = _Point([*point.inputs, *seeds], [*point.wanted, *range(count, count + len(seeds))])
@@ -122,6 +125,33 @@ def _check_input(f: Callable, point: _Point, number: int, gradient: np.ndarray, 
                 f"({np.array2string(direction.ravel()[:4], precision=3)}): finite differences give {expected:.5g}, "
                 f"backward gives {found:.5g}, off by {abs(found - expected):.1e} (allowed {allowed:.1e}). The gradient "
                 "is wrong, or the function has a kink here.")
+
+
+def _pushed(f: Callable, point: _Point) -> Callable:
+    """The derivative of f at a point as a linear function of the tangents of the inputs that have one."""
+    def of_wanted(*wanted: Tensor) -> tuple[Tensor, ...]:
+        inputs = list(point.inputs)
+        for number, x in zip(point.wanted, wanted):
+            inputs[number] = x
+        return tuple(_inexact(f(*inputs)))
+    return linearize(of_wanted, *[point.inputs[number] for number in point.wanted])[1]
+
+
+def _check_forward(pushed: Callable, point: _Point, number: int, gradient: np.ndarray, seeds: Sequence[Tensor],
+                   size: float, random: np.random.Generator, order: int) -> None:
+    """Compare forward mode with backward along a random direction of one input: equal up to rounding."""
+    x = point.inputs[number]
+    direction = _numbers(random, x)
+    still = [np.zeros(point.inputs[i].shape, point.inputs[i].dtype) for i in point.wanted]
+    still[point.wanted.index(number)] = direction
+    tangents = pushed(*[_on_device(t, x) for t in still])
+    found = sum(float((np.conj(s.to_host()) * t.to_host()).real.sum()) for s, t in zip(seeds, tangents))
+    parts = (np.conj(gradient) * direction).real
+    expected, allowed = float(parts.sum()), NOISE * (float(np.abs(parts).sum()) + size)
+    if not abs(found - expected) <= allowed:
+        raise AssertionError(
+            f"check_grad: order {order}, input {number} of shape {x.shape}: forward mode gives {found:.8g}, backward "
+            f"{expected:.8g}, off by {abs(found - expected):.1e} (allowed {allowed:.1e}). One of them is wrong.")
 
 
 def _difference(f: Callable, point: _Point, number: int, direction: np.ndarray, seeds: Sequence[Tensor]) -> float:

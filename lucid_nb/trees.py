@@ -18,6 +18,11 @@ class Structure(NamedTuple):
     names: tuple = ()
     parts: "tuple[Structure, ...]" = ()
 
+    @property
+    def size(self) -> int:
+        """How many leaves."""
+        return 1 if self.kind is None else sum(part.size for part in self.parts)
+
     def __str__(self) -> str:
         if self.kind is None:
             return "*"

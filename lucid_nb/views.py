@@ -5,7 +5,7 @@ from typing import Any
 
 from . import tape
 from .backend import Table
-from .op import Info, Primitive
+from .op import ALL, Info, Primitive
 from .storage import Movement, Root, embed, put, read
 
 Steps = tuple[Movement, ...]
@@ -50,7 +50,7 @@ def _pull_index_put(ops: Any, info: Info, g: Any, steps: Steps) -> Sequence[Any]
 
 
 movement = Primitive("view", lambda table, raw, steps: read(raw, steps),
-                     lambda ops, info, g, steps: (ops.embed(g, shape=info.shape(0), steps=steps),))
+                     lambda ops, info, g, steps: (ops.embed(g, shape=info.shape(0), steps=steps),), linear=ALL)
 embedding = Primitive("embed", lambda table, g, shape, steps: embed(shape, steps, g),
-                      lambda ops, info, g, shape, steps: (ops.view(g, steps=steps),))
-index_put_view = Primitive("index_put_view", _index_put, _pull_index_put)
+                      lambda ops, info, g, shape, steps: (ops.view(g, steps=steps),), linear=ALL)
+index_put_view = Primitive("index_put_view", _index_put, _pull_index_put, linear=ALL)

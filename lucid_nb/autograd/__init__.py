@@ -1,0 +1,21 @@
+"""Differentiation: of functions (`grad`, `vjp`, `jvp` ... of `lucid_nb`), and here of tensors by tensors.
+
+`lucid_nb.autograd.grad` takes outputs and inputs; `lucid_nb.grad` takes a function.
+"""
+
+from .derivatives import hessian, hvp, jacobian
+from .engine import grad
+from .hips import (
+    elementwise_grad,
+    grad_and_aux,
+    hessian_tensor_product,
+    hessian_vector_product,
+    make_hvp,
+    make_jvp,
+    make_vjp,
+)
+from .transforms import jvp, linearize, stop_gradient, value_and_grad, vjp
+
+__all__ = ["elementwise_grad", "grad", "grad_and_aux", "hessian", "hessian_tensor_product", "hessian_vector_product",
+           "hvp", "jacobian", "jvp", "linearize", "make_hvp", "make_jvp", "make_vjp", "stop_gradient", "value_and_grad",
+           "vjp"]

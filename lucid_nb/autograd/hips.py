@@ -1,0 +1,92 @@
+"""The names of HIPS autograd, for programs written for it: change the imports, keep the program.
+
+`import lucid_nb as np` takes the place of `autograd.numpy`, and these functions, from `lucid_nb`, that of `autograd`'s.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from .derivatives import hvp
+from .transforms import Argnums, Chosen, grad, jvp, vjp
+
+
+def elementwise_grad(f: Callable, argnum: Argnums = 0) -> Callable:
+    """A function that gives the gradient of the sum of `f`'s results: of an elementwise `f`, its derivative.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.elementwise_grad(lnb.sin)(lnb.zeros(2))
+    tensor([1., 1.])
+    """
+    return grad(lambda *arguments, **keywords: f(*arguments, **keywords).sum(), argnum)
+
+
+def grad_and_aux(f: Callable, argnum: Argnums = 0) -> Callable:
+    """A function that gives the gradient of the first of `f`'s two results, and the second.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.grad_and_aux(lambda x: (x ** 2, "more"))(3.0)
+    (tensor(6.), 'more')
+    """
+    return grad(f, argnum, has_aux=True)
+
+
+def make_vjp(f: Callable, argnum: Argnums = 0) -> Callable:
+    """A function that gives the product with the transposed Jacobian by `argnum`, as a function, and `f`'s value.
+
+    >>> import lucid_nb as lnb
+    >>> vjp_fn, value = lnb.make_vjp(lnb.sin)(0.0)
+    >>> vjp_fn(2.0), value
+    (tensor(2.), tensor(0.))
+    """
+    chosen = Chosen("make_vjp", argnum)
+
+    def at(*arguments: Any, **keywords: Any) -> tuple[Callable, Any]:
+        value, vjp_fn = vjp(chosen.alone(f, arguments, keywords), *chosen.of(arguments))
+        return lambda cotangent: chosen.results(vjp_fn(cotangent)), value
+    return at
+
+
+def make_jvp(f: Callable, argnum: Argnums = 0) -> Callable:
+    """A function that gives a function of tangents by `argnum`: `f`'s value and derivative along them.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.make_jvp(lnb.sin)(0.0)(2.0)
+    (tensor(0.), tensor(2.))
+    """
+    chosen = Chosen("make_jvp", argnum)
+
+    def at(*arguments: Any, **keywords: Any) -> Callable:
+        def along(tangent: Any) -> tuple[Any, Any]:
+            tangents = (tangent,) if chosen.is_one else tuple(tangent)
+            return jvp(chosen.alone(f, arguments, keywords), chosen.of(arguments), tangents)
+        return along
+    return at
+
+
+def make_hvp(f: Callable, argnum: int = 0) -> Callable:
+    """A function that gives the product with the Hessian of `f`, as a function of the vector.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.make_hvp(lambda x: (x ** 3).sum())(lnb.ones(2))(lnb.tensor([1.0, 10.0]))
+    tensor([ 6., 60.])
+    """
+    chosen = Chosen("make_hvp", argnum)
+
+    def at(*arguments: Any, **keywords: Any) -> Callable:
+        def times(vector: Any) -> Any:
+            return hvp(chosen.alone(f, arguments, keywords), chosen.of(arguments), (vector,))[0]
+        return times
+    return at
+
+
+def hessian_vector_product(f: Callable, argnum: int = 0) -> Callable:
+    """A function of the arguments of `f` and a vector, that gives the product of the Hessian with the vector.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.hessian_vector_product(lambda x: (x ** 3).sum())(lnb.ones(2), lnb.tensor([1.0, 10.0]))
+    tensor([ 6., 60.])
+    """
+    return lambda *arguments, **keywords: make_hvp(f, argnum)(*arguments[:-1], **keywords)(arguments[-1])
+
+
+hessian_tensor_product = hessian_vector_product

@@ -1,0 +1,161 @@
+"""Forward mode: tangents pushed up the graph that was recorded, from what they are tangents of to the results.
+
+Backward walks the tape down with pullbacks, this walks it up. No op states a derivative twice: of a formula the push
+is the symbolic transpose of its gradient in the cotangent (so that complex numbers, too, come out right), of a
+primitive that is linear it is the primitive itself, and of any other op the transpose of its pullback, made by
+backward through the recorded pullback.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache, partial, reduce
+from itertools import chain, count
+from typing import Any
+
+from . import backend, expr, tape
+from .anomaly import raw_of
+from .array import Tensor
+from .backward import RecordingRunner, Runner, pulled, recording_runner
+from .dtypes import is_inexact
+from .graph import Wanted, edges_of, reachable
+from .op import ALL, Elementwise, Primitive, registry
+from .storage import Version
+
+
+def push(roots: Sequence[Any], tangents: Mapping[Any, Any], call: Runner) -> list[Any]:
+    """The tangents of the nodes `roots`, None for zero, when those of some nodes or leaves are given.
+
+    On raw arrays, or, where `call` records, on Tensors.
+    """
+    known: dict[Any, Any] = dict(tangents)
+    order = reachable(roots)
+    several = {port.node for port in order if type(port) is tape.Port}      # nodes whose results have ports
+    for node in order:
+        if node in known:
+            continue
+        arriving: list[Any] = [None if edge is None else known.get(edge) for edge in edges_of(node)]
+        if all(t is None for t in arriving):
+            continue
+        known[node] = arriving[0].get(node.index) if type(node) is tape.Port else \
+            pushed(node, arriving, call, node in several)
+    return [known.get(root) for root in roots]
+
+
+def pushed(node: tape.Node, tangents: Sequence[Any], call: Runner, has_ports: bool) -> Any:
+    """The tangent of a node's result, or of one with several results a dict of them, from those of its inputs."""
+    op = node.op
+    if isinstance(op, Elementwise):
+        return _of_formula(op, node, tangents, call)
+    if isinstance(op, Primitive) and op.linear:
+        found = _of_linear(op, node, tangents, call)
+        if found is not None:
+            return found
+    return _transposed(node, tangents, call, has_ports)
+
+
+# ------------------------------------------------------------------------------------------------- formulas
+@cache
+def _push_op(op: Elementwise, wanted: tuple[bool, ...], given: tuple[bool, ...]
+             ) -> tuple[Elementwise | None, tuple[int, ...]]:
+    """The op from what is kept and the given tangents to the tangents of results, and the numbers of those results.
+
+    It transposes the gradient in its cotangents: reverse mode through the gradient's own formula.
+    """
+    gradients, used, served = expr.gradient(op.outputs, op.arity, wanted)
+    limit = op.arity + len(op.outputs)
+    kept = sum(number < limit for number in used)
+    places = count(kept)
+    stand_ins = {number: expr.read(len(used) + number) for number in range(op.arity)}
+    arriving = [stand_ins[number] if given[number] else None for number in range(op.arity) if served[number]]
+    found = expr.reverse(gradients, arriving, len(used))[kept:]
+    results = {number - limit: node for number, node in zip(used[kept:], found) if node is not None}
+    if not results:
+        return None, ()
+    renumbered = {stand_ins[number]: expr.read(next(places)) for number in range(op.arity) if given[number]}
+    integers = tuple([number for number, i in enumerate(used) if i in op.rule.integers])
+    return Elementwise(f"{op.name}_push", expr.substitute(tuple(results.values()), renumbered), next(places),
+                       integers=integers), tuple(results)
+
+
+def _of_formula(op: Elementwise, node: tape.Node, tangents: Sequence[Any], call: Runner) -> Any:
+    plan = node.plan
+    wanted = tuple([edge is not None for edge in node.edges])
+    given = tuple([t is not None and serve for t, serve in zip(tangents, plan.served)])
+    push_op, numbers = _push_op(op, wanted, given)
+    if push_op is None:
+        return None if plan.is_single else {}
+    found = call.run(push_op, [*op.kept(node, call), *[t for t, is_given in zip(tangents, given) if is_given]])
+    found = found if type(found) is tuple else (found,)
+    if node.like is not None:
+        found = [_fitted(call, t, *node.like[op.arity + i]) for i, t in zip(numbers, found)]
+    return found[0] if plan.is_single else dict(zip(numbers, found))
+
+
+def _fitted(call: Runner, tangent: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """A tangent in the shape and dtype of the result that it belongs to."""
+    tangent = tangent if tuple(tangent.shape) == shape else call.broadcast_to(tangent, shape=shape)
+    return call.fit(tangent, shape, dtype)
+
+
+# ----------------------------------------------------------------------------------------------- primitives
+def _of_linear(op: Primitive, node: tape.Node, tangents: Sequence[Any], call: Runner) -> Any:
+    """The sum of what the op gives for the tangents of each group; None where an operand that it needs is not kept."""
+    operands = range(len(tangents))
+    groups = [group for group in ((tuple(operands),) if op.linear is ALL else op.linear)
+              if any(tangents[number] is not None for number in group)]
+    kept = dict(zip(op.keeps, op.kept(node, call)))
+    is_whole = {number for number in operands if tangents[number] is not None} <= {*chain(*groups)}
+    if not is_whole or not all(number in group or number in kept for group in groups for number in operands):
+        return None
+    like = next(t for t in tangents if t is not None)
+    # Aliases of a recorded tensor must be views: the runner's own words for such ops make them.
+    run = getattr(call, op.name) if registry[op.name] is op else partial(_run, call, op)
+    parts = [run(*[_or_zeros(call, tangents[number], node.like[number], like) if number in group else kept[number]
+                   for number in operands], **(node.plan or {})) for group in groups]
+    found = reduce(call.add, parts)
+    return call.fit(found, *node.like[len(tangents)]) if len(node.like) > len(tangents) else found     # else a view
+
+
+def _run(call: Runner, op: Primitive, *operands: Any, **params: Any) -> Any:
+    return call.run(op, operands, params)
+
+
+def _or_zeros(call: Runner, tangent: Any, like: tuple, on: Any) -> Any:
+    """A tangent, or zeros in its place, on the device of another."""
+    return call.cast(call.zeros(like[0], on), dtype=like[1]) if tangent is None else tangent
+
+
+class _Apart(RecordingRunner):
+    """Records the pullback alone: what was saved has no place in the graph."""
+
+    @staticmethod
+    def lift(raw: Any, edge: Any, version: Version) -> Tensor:
+        return RecordingRunner.lift(raw, None, version)
+
+
+_apart = _Apart()
+
+
+def _transposed(node: tape.Node, tangents: Sequence[Any], call: Runner, has_ports: bool) -> Any:
+    """The push as the transpose of the pullback: backward through it, recorded as a function of the cotangents."""
+    on = next(t for t in tangents if t is not None)
+    with tape.grad_mode(True):
+        since = tape.next_sequence()
+        results = dict(enumerate(node.like[len(tangents):])) if has_ports else {0: node.like[-1]}
+        cotangents = {number: _leaf_of_zeros(like, on) for number, like in results.items() if is_inexact(like[1])}
+        gradients = node.op.pullback(node, cotangents if has_ports else cotangents[0],
+                                     recording_runner if call.records else _apart)
+        pairs = [(g, t) for g, t in zip(gradients, tangents) if g is not None and t is not None and g.requires_grad]
+        nodes = [cotangent.node for cotangent in cotangents.values()]
+        wanted = Wanted(nodes, [g.node for g, _ in pairs], since)
+        roots = [(g.node, (t if isinstance(t, Tensor) else Tensor(t)) if call.records else raw_of(t)) for g, t in pairs
+                 if g.node in wanted.ways]
+    with tape.grad_mode(call.records and tape.is_recording()):
+        found = pulled(roots, call, True, wanted) if roots else {}
+    parts = {number: found.get(node) for number, node in zip(cotangents, nodes)}
+    return parts if has_ports else parts[0]
+
+
+def _leaf_of_zeros(like: tuple, on: Any) -> Tensor:
+    """A cotangent to differentiate by; its value does not matter, since the pullback is linear in it."""
+    raw = raw_of(on)
+    return Tensor(backend.of(raw).full(like[0], 0, like[1]), tape.Leaf())
