@@ -109,6 +109,36 @@ def test_products_write_inside_their_result_only(batch, units, dtype):
     assert np.array_equal(whole[:guard], before[:guard]) and np.array_equal(whole[-guard:], before[-guard:])
 
 
+def between_guards(array, guard=64):
+    """A copy that begins at a line of the cache, the bytes around it, and how many of them come first."""
+    room = np.full(array.nbytes + 2 * guard + 64, 0xA5, np.uint8)
+    first = guard + -(room.ctypes.data + guard) % 64
+    copy = room[first:first + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy, room, first
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("units", [1, 3, 16, 33])
+@pytest.mark.parametrize("is_reverse", [False, True])
+@pytest.mark.parametrize(("mode", "gates"), MODES)
+def test_layers_and_gradients_write_inside_their_arrays(mode, gates, is_reverse, units, dtype, monkeypatch):
+    launch, sizes = recurrent._launch, (7, 7, 4, 1)
+    given, walk = arrays(mode, gates, sum(sizes), 7, 5, units, dtype), Walk(sizes, 1, is_reverse)
+    wanted, launched = run(mode, walk, given), []
+
+    def guarded(name, operands, *facts):
+        kept = [between_guards(array) for array in operands]
+        launch(name, tuple([copy for copy, *_ in kept]), *facts)
+        for array, (copy, room, first) in zip(operands, kept):
+            array[...] = copy
+            assert (room[:first] == 0xA5).all() and (room[first + array.nbytes:] == 0xA5).all(), name
+        launched.append(name)
+    monkeypatch.setattr(recurrent, "_launch", guarded)
+    assert all(np.array_equal(one, two) for one, two in zip(run(mode, walk, given), wanted))
+    assert launched == [f"{mode}_forward", f"{mode}_backward"]
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("width", ["128", "256", "512"])
 @pytest.mark.parametrize(("mode", "gates"), MODES)
