@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lucid_nb.kernels import threads
-from lucid_nb.kernels.index import concatenate, gather, pad, scatter, scatter_add
+from lucid_nb.kernels import memory, threads
+from lucid_nb.kernels.index import concatenate, gather, pad, scatter, scatter_add, sum_rows
 from lucid_nb.kernels.masks import compress, nonzero
 
 RANDOM = np.random.default_rng(3)
@@ -97,6 +97,26 @@ def test_scatter_add_adds_in_order_for_any_number_of_threads(dtype, cols):
             np.testing.assert_array_equal(scatter_add(raw, index, update), expected, strict=True)
     finally:
         threads.set_num_threads(before)
+
+
+@given(rows=st.integers(1, 40), cols=st.integers(1, 40), count=st.integers(1, 300), seed=st.integers(0, 9))
+def test_rows_of_tables_are_read_and_summed_between_guards(rows, cols, count, seed):
+    random, held = np.random.default_rng(seed), []
+
+    def empty(shape, dtype):
+        size = int(np.prod(shape))
+        whole = np.full(size + 128, 77, dtype)
+        held.append((whole, size))
+        return whole[64:64 + size].reshape(shape)
+    table, places = random.standard_normal((rows, cols)).astype(np.float32), random.integers(0, rows, count)
+    values = random.integers(-9, 10, (count, cols)).astype(np.float32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "empty", empty)
+        found, total = gather(table, places), sum_rows(places, values, rows)
+    wanted = np.zeros((rows, cols))
+    np.add.at(wanted, places, values)
+    assert np.array_equal(found, table[places]) and np.array_equal(total, wanted)
+    assert held and all((whole[:64] == 77).all() and (whole[64 + size:] == 77).all() for whole, size in held)
 
 
 def test_scatter_and_scatter_add_of_nothing():
