@@ -15,15 +15,25 @@ import numpy as np
 
 from .. import config
 from ..shapes import Shape, Window
-from . import correlation_tile, depthwise, emission, memory, microkernel, threads, weight_gradient, winograd
+from . import (
+    correlation_tile,
+    depthwise,
+    emission,
+    memory,
+    microkernel,
+    paired_conv,
+    threads,
+    weight_gradient,
+    winograd,
+)
 from . import correlation_words as at
 from .layout import contiguous
 from .planes import Axis, Planes, forward_planes, geometry, remainders, triple
-from .steps import SINGLE, grain, narrow, range_kernel
+from .steps import grain, narrow, range_kernel
 
 SIGNED = {f"uint{bits}": f"int{bits}" for bits in (8, 16, 32, 64)}      # sums and products of integers wrap alike
 NEAR = 4 << 20                                   # bytes of planes that are read again before they leave the cache
-FEWEST_UNITS = 8                                 # of work that a correlation is cut into where it can be
+UNITS_A_THREAD = 4                               # of work that a correlation is cut into where it can be
 VECTOR = 16                                      # multiply-adds that cost as much as an element of other loops
 KINDS = {"w": "int64*", "i": "int64"}
 # The kernels of loops/correlation.py and their operands: memory of the dtype, words, an integer.
@@ -32,11 +42,12 @@ FUNCTIONS = {"pack": "ddwwiiw", "correlate": "ddwdiiiiiwwww", "correlate_across"
 
 
 def _for_all_dtypes(entry: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """A bilinear entry for kernels of real numbers: complex ones by parts, bool by counts, narrow floats in float32."""
+    """A bilinear entry for kernels of real numbers: complex ones by parts, bool by counts, narrow floats in float32,
+    bfloat16 by pairs where the CPU multiplies them."""
     @wraps(entry)
     def called(a: np.ndarray, b: np.ndarray, *rest: Any) -> np.ndarray:
         if narrow(a.dtype):
-            return entry(a.astype(SINGLE), b.astype(SINGLE), *rest).astype(a.dtype)
+            return paired_conv.called(entry, a, b, *rest)
         if a.dtype.kind == "b":
             return entry(a.astype(np.int32), b.astype(np.int32), *rest) != 0
         if a.dtype.kind != "c":
@@ -49,12 +60,15 @@ def _for_all_dtypes(entry: Callable[..., np.ndarray]) -> Callable[..., np.ndarra
 
 
 @_for_all_dtypes
-def conv(x: np.ndarray, w: np.ndarray, window: Window) -> np.ndarray:
-    """Correlation of x (batch, channels, *sizes) with w (filters, channels // groups, *taps)."""
+def conv(x: np.ndarray, w: np.ndarray, window: Window, pairs: bool = False) -> np.ndarray:
+    """Correlation of x (batch, channels, *sizes) with w (filters, channels // groups, *taps).
+
+    `pairs`, here and in the gradients: the operands are words of pairs of bfloat16 (paired_conv.py).
+    """
     key = x.shape, w.shape, window, x.dtype
-    if quick := winograd.forward_plan(*key) or depthwise.forward_plan(*key):
+    if not pairs and (quick := winograd.forward_plan(*key) or depthwise.forward_plan(*key)):
         return quick.correlate(x, w, (len(w), *window.output_sizes(x.shape[2:], w.shape[2:])))
-    plan = _forward(x.shape, w.shape, window, x.dtype)
+    plan = _forward(x.shape, w.shape, window, x.dtype, pairs)
     sizes = plan.planes.results
     result = memory.empty((len(x), len(w), *sizes), x.dtype)
     if result.size:
@@ -63,13 +77,13 @@ def conv(x: np.ndarray, w: np.ndarray, window: Window) -> np.ndarray:
 
 
 @_for_all_dtypes
-def conv_input_grad(g: np.ndarray, w: np.ndarray, window: Window, x_shape: Shape) -> np.ndarray:
+def conv_input_grad(g: np.ndarray, w: np.ndarray, window: Window, x_shape: Shape, pairs: bool = False) -> np.ndarray:
     """The gradient of conv in x, from g of the result's shape."""
     key = x_shape, w.shape, window, g.dtype
-    if quick := winograd.backward_plan(*key) or depthwise.backward_plan(*key):
+    if not pairs and (quick := winograd.backward_plan(*key) or depthwise.backward_plan(*key)):
         return quick.correlate(g, w, x_shape[1:])
     result = memory.empty((*x_shape[:2], *triple(x_shape[2:], 1)), g.dtype)
-    plan = _backward(g.shape, w.shape, window, x_shape, g.dtype)
+    plan = _backward(g.shape, w.shape, window, x_shape, g.dtype, pairs)
     is_empty = not (g.size and result.size and w.size)
     if is_empty or not plan.covers:
         result[...] = 0                          # where no tap reads
@@ -79,13 +93,14 @@ def conv_input_grad(g: np.ndarray, w: np.ndarray, window: Window, x_shape: Shape
 
 
 @_for_all_dtypes
-def conv_weight_grad(x: np.ndarray, g: np.ndarray, window: Window, w_shape: Shape) -> np.ndarray:
+def conv_weight_grad(x: np.ndarray, g: np.ndarray, window: Window, w_shape: Shape, pairs: bool = False) -> np.ndarray:
     """The gradient of conv in w, from g of the result's shape."""
-    if quick := depthwise.slopes_plan(x.shape, w_shape, window, x.dtype):
+    if not pairs and (quick := depthwise.slopes_plan(x.shape, w_shape, window, x.dtype)):
         return quick.add_products(x, g, w_shape)
     totals = memory.empty(w_shape, x.dtype)
     if g.size and totals.size:
-        plan = weight_gradient.plan(x.shape, w_shape, window, _signed(x.dtype), config.num_threads, config.vector_width)
+        plan = weight_gradient.plan(x.shape, w_shape, window, _signed(x.dtype), config.num_threads, config.vector_width,
+                                    pairs)
         plan.add_products(_five(x), _five(g), totals)
     else:
         totals[...] = 0
@@ -101,11 +116,11 @@ class Correlation:
 
     def __init__(self, planes: Planes, channels: int, filters: int, groups: int, dtype: np.dtype,
                  out_strides: Shape, weight_steps: tuple[int, int], weight_places: np.ndarray,
-                 most_vectors: int = correlation_tile.MOST_VECTORS) -> None:
+                 most_vectors: int = correlation_tile.MOST_VECTORS, pairs: bool = False) -> None:
         self.most_vectors = most_vectors             # of filters in a tile, so that several correlations pack alike
         self.planes, self.channels, self.groups = planes, channels, groups
         self.filters, self.dtype = filters // groups, _signed(dtype)
-        self.dtype_name = self.dtype.name            # NumPy spells it anew each time
+        self.dtype_name = "pairs" if pairs else self.dtype.name      # of the tiles; NumPy spells it anew each time
         self.offsets = planes.offsets(channels // groups)
         self.steps = np.array(planes.steps(channels, groups), np.int64)
         self.pieces, self.sizes = planes.pieces[0], np.array(planes.pieces[1], np.int64)
@@ -113,7 +128,7 @@ class Correlation:
         self.results = np.array(planes.results, np.int64)
         self.is_direct = bool(self.out_steps[4] == 1 and self.out_steps[3] == self.steps[3] == planes.results[2])
         self.weight_steps, self.weight_places = weight_steps, weight_places
-        kinds = KINDS | {"d": f"{self.dtype_name}*"}
+        kinds = KINDS | {"d": f"{self.dtype.name}*"}
         self.kernels = {function: range_kernel(f"correlation:{function}", *[kinds[letter] for letter in letters])
                         for function, letters in FUNCTIONS.items()}
 
@@ -144,7 +159,9 @@ class Correlation:
         depth, height, width = self.planes.results
         rows, run = len(out) * depth * height, self.rows_of_run
         units = -(-rows // run) * self.groups
-        parts = min(int(plan[at.PANELS]), -(-FEWEST_UNITS // units))
+        # Panels are shared out for threads only: each part goes through the planes once more.
+        wanted = UNITS_A_THREAD * config.num_threads if config.num_threads > 1 else 1
+        parts = min(int(plan[at.PANELS]), -(-wanted // units))
         block, room = -(-channels // -(-taps // at.DEPTH)), 0
         if weights is not None:
             room = (block * taps // channels + 1) * int(plan[at.HIGH])
@@ -252,12 +269,12 @@ def _packs(dtype: str, high: int, low: int) -> list[int]:
 
 
 @lru_cache(1024)
-def _forward(x_shape: Shape, w_shape: Shape, window: Window, dtype: np.dtype) -> Correlation:
+def _forward(x_shape: Shape, w_shape: Shape, window: Window, dtype: np.dtype, pairs: bool) -> Correlation:
     """The correlation that is a convolution."""
     planes, taps = forward_planes(x_shape, w_shape, window), prod(w_shape[1:])
     strides = _strides((1, w_shape[0], *planes.results), dtype)
     return Correlation(planes, x_shape[1], w_shape[0], window.groups, dtype, strides,
-                       (w_shape[0] // window.groups * taps, taps), np.arange(taps))
+                       (w_shape[0] // window.groups * taps, taps), np.arange(taps), pairs=pairs)
 
 
 class InputGradient:
@@ -267,7 +284,8 @@ class InputGradient:
     where they belong; otherwise each writes there itself.
     """
 
-    def __init__(self, g_shape: Shape, w_shape: Shape, window: Window, x_shape: Shape, dtype: np.dtype) -> None:
+    def __init__(self, g_shape: Shape, w_shape: Shape, window: Window, x_shape: Shape, dtype: np.dtype, pairs: bool
+                 ) -> None:
         sizes, taps, g_sizes = (triple(shape[2:], 1) for shape in (x_shape, w_shape, g_shape))
         parts = [tuple(zip(*part)) for part in product(*map(remainders, sizes, taps, g_sizes, *geometry(window)))]
         self.places = [(..., *places) for *_, places in parts]
@@ -281,7 +299,7 @@ class InputGradient:
             axes, _, _ = parts[number]
             weight_places = (np.arange(self.filters)[:, None] * self.step + self.taps[number]).ravel()
             return Correlation(Planes(axes), *shape, strides, (self.filters * self.step, self.count), weight_places,
-                               vectors)
+                               vectors, pairs)
         self.parts = [correlation(number, _strides((1, x_shape[1], *(axis.results for axis in axes)), dtype))
                       for number, (axes, *_) in enumerate(parts)]
         self.is_whole = len(parts) == 1 and max(window.stride) == 1
@@ -321,9 +339,10 @@ class InputGradient:
 
 
 @lru_cache(1024)
-def _backward(g_shape: Shape, w_shape: Shape, window: Window, x_shape: Shape, dtype: np.dtype) -> InputGradient:
+def _backward(g_shape: Shape, w_shape: Shape, window: Window, x_shape: Shape, dtype: np.dtype, pairs: bool
+              ) -> InputGradient:
     """The plan of a gradient of the input."""
-    return InputGradient(g_shape, w_shape, window, x_shape, dtype)
+    return InputGradient(g_shape, w_shape, window, x_shape, dtype, pairs)
 
 
 def _strides(shape: Shape, dtype: np.dtype) -> Shape:

@@ -34,8 +34,8 @@ from . import compiler, store
 
 INDEX, WORD, BIT, BYTE, ADDRESS = ir.IntType(64), ir.IntType(32), ir.IntType(1), ir.IntType(8), ir.PointerType()
 ELEMENTS = {"float32": ir.FloatType(), "float64": ir.DoubleType(), "int8": BYTE, "int16": ir.IntType(16), "int32": WORD,
-            "int64": INDEX}
-SIZES = {"float32": 4, "float64": 8, "int8": 1, "int16": 2, "int32": 4, "int64": 8}
+            "int64": INDEX, "pairs": ir.FloatType()}
+SIZES = {"float32": 4, "float64": 8, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "pairs": 4}
 Step = Callable[[ir.Value, list], Sequence]
 
 Emit = Callable[..., None]
@@ -107,7 +107,7 @@ class Emitter:
         self.builder = ir.IRBuilder(function.append_basic_block("entry"))
         self.element, self.size, self.lanes = ELEMENTS[dtype], SIZES[dtype], lanes(dtype)
         self.vector = ir.VectorType(self.element, self.lanes)
-        self.is_float = dtype.startswith("float")
+        self.is_float = isinstance(self.element, (ir.FloatType, ir.DoubleType))
 
     # ------------------------------------------------------------------------------------------ numbers
     def index(self, value: ir.Value | int) -> ir.Value:
@@ -168,7 +168,12 @@ class Emitter:
         return self.choose(self.compare(a, ">", b), a, b)
 
     def multiply_add(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
-        """a * b + c, rounded once where the CPU can (llvm.fma itself would call libm elsewhere); integers wrap."""
+        """a * b + c, rounded once where the CPU can (llvm.fma itself would call libm elsewhere); integers wrap.
+
+        In kernels of "pairs" the vectors a and b hold two bfloat16 in each lane, whose products are both added.
+        """
+        if self.dtype == "pairs":
+            return self.add_pairs(a, b, c)
         if not isinstance(getattr(a.type, "element", a.type), (ir.FloatType, ir.DoubleType)):
             return self.builder.add(self.builder.mul(a, b), c)
         return self.intrinsic("llvm.fmuladd", a.type, [a, b, c])

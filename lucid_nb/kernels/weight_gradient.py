@@ -31,9 +31,10 @@ PAGE, FEW_ROWS = 4096, 9         # rows this far apart share a set of the neares
 
 
 class WeightGradient:
-    """All of a gradient of weights but the arrays; w_shape with groups * channels for channels, dtype signed."""
+    """All of a gradient of weights but the arrays; `pairs`: those hold words of two bfloat16."""
 
-    def __init__(self, x_shape: Shape, w_shape: Shape, window: Window, dtype: np.dtype, thread_count: int) -> None:
+    def __init__(self, x_shape: Shape, w_shape: Shape, window: Window, dtype: np.dtype, thread_count: int, pairs: bool
+                 ) -> None:
         self.planes, self.dtype = forward_planes(x_shape, w_shape, window), dtype
         groups, channels, filters = window.groups, w_shape[1], w_shape[0] // window.groups
         taps, results, g_group = prod(w_shape[1:]), prod(self.planes.results), filters * prod(self.planes.results)
@@ -42,7 +43,8 @@ class WeightGradient:
         self.lines = np.zeros(1, np.int64) if is_compact else self._lines()
         run = run_of(len(self.lines), results // len(self.lines))
         self.together = run[3] // len(self.lines)                      # images in a run
-        self.is_turned = is_compact and _pays_turned(filters, channels, run[1] * run[2])
+        depth = min(run[1] * run[2], results * x_shape[0])
+        self.is_turned = is_compact and taps == channels and _pays_turned(filters, channels, depth)
         if self.is_turned:
             sizes, self.offsets, self.image_step = (filters, channels), np.arange(filters) * results, g_group * groups
             steps = g_group, self.image_size, x_group, results, filters * taps, taps, 1
@@ -50,7 +52,8 @@ class WeightGradient:
             sizes, self.offsets, self.image_step = (taps, filters), self.planes.offsets(channels), self.image_size
             steps = x_group, g_group * groups, g_group, results, filters * taps, 1, taps
         most = max(1, groups * taps * g_group * x_shape[0] // VECTOR // GRAIN)
-        self.words = _words(dtype.name, groups, sizes, run, steps, is_compact, min(thread_count, most))
+        self.words = _words("pairs" if pairs else dtype.name, groups, sizes, depth, run, steps, is_compact,
+                            min(thread_count, most))
         numbers, words = f"{dtype.name}*", "int64*"
         self.kernel = range_kernel("weight_gradient:multiply", numbers, numbers, words, words, numbers, numbers,
                                    "int64", "int64", words)
@@ -85,10 +88,10 @@ class WeightGradient:
 
 
 @lru_cache(1024)
-def plan(x_shape: Shape, w_shape: Shape, window: Window, dtype: np.dtype, thread_count: int, vector_width: int | str
-         ) -> WeightGradient:
+def plan(x_shape: Shape, w_shape: Shape, window: Window, dtype: np.dtype, thread_count: int, vector_width: int | str,
+         pairs: bool = False) -> WeightGradient:
     """The plan of a gradient for so many threads; `vector_width` is what vectors are limited to."""
-    return WeightGradient(x_shape, w_shape, window, dtype, thread_count)
+    return WeightGradient(x_shape, w_shape, window, dtype, thread_count, pairs)
 
 
 def run_of(lines: int, width: int) -> tuple[int, int, int, int]:
@@ -108,15 +111,15 @@ def run_of(lines: int, width: int) -> tuple[int, int, int, int]:
     return width, together, width, together
 
 
-def _pays_turned(filters: int, channels: int, run: int) -> bool:
+def _pays_turned(filters: int, channels: int, depth: int) -> bool:
     """Is packing channels cheaper than packing filters and storing tiles across?"""
-    return channels <= filters + ACROSS * filters * channels / run
+    return channels <= filters + ACROSS * filters * channels / depth
 
 
-def _words(dtype: str, groups: int, sizes: tuple[int, int], run: tuple[int, ...], steps: tuple[int, ...],
+def _words(dtype: str, groups: int, sizes: tuple[int, int], depth: int, run: tuple[int, ...], steps: tuple[int, ...],
            is_compact: bool, thread_count: int) -> np.ndarray:
-    """The plan for loops/weight_gradient.py: the product of a group has `sizes` rows and columns."""
-    lanes, depth, is_across = emission.lanes(dtype), run[1] * run[2], steps[-1] > 1
+    """The plan for loops/weight_gradient.py: the product of a group has `sizes` rows and columns, runs are so deep."""
+    lanes, is_across = emission.lanes(dtype), steps[-1] > 1
     clashes = is_compact and steps[3] * emission.SIZES[dtype] % PAGE == 0       # neighbouring rows in place
     cut = tiling.cut(*sizes, depth, lanes, emission.registers(), most_rows=FEW_ROWS if clashes else tiling.MOST_ROWS)
     tiles = [weight_tile.address(dtype, rows, cols // lanes, is_across) if rows else 0 for rows, cols in cut.tiles()]

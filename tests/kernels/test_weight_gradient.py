@@ -18,6 +18,7 @@ CASES = {
     "one channel": ((2, 1, 6, 5), 3, 1, 1, 0, 1, True),
     "rows that share a set of the cache": ((2, 20, 32, 32), 33, 1, 1, 0, 1, True),
     "padding": ((2, 20, 5, 5), 33, 1, 1, 1, 1, False),
+    "padding shared by neighbouring rows": ((2, 3, 4, 5), 4, 2, 1, 1, 1, False),
     "small images": ((23, 3, 6, 7), 18, 3, 1, 1, 1, False),
     "many lines": ((3, 2, 70, 9), 17, 3, 1, 1, 1, False),
     "taps on both sides of a tile": ((2, 16, 7, 7), 49, 3, 1, 1, 1, False),
