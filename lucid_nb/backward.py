@@ -43,6 +43,8 @@ class Runner:
 
     def fit(self, g: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
         """Undo what broadcasting and promotion did to an input: the gradient in its shape and dtype."""
+        if type(g) is np.ndarray and g.dtype is dtype and g.shape == shape:
+            return g
         if tuple(g.shape) != shape:
             extra = len(g.shape) - len(shape)
             axes = tuple(i for i, size in enumerate(g.shape)
