@@ -10,7 +10,8 @@ from ..apply import as_array, as_operand, version_of
 from ..array import Tensor, fresh
 from ..backward import Runner, pulled, raw_runner, recording_runner
 from ..errors import DTypeError, GradError, ShapeError, described, told
-from ..graph import Wanted, edges_of
+from ..graph import Wanted
+from ..lifting import here
 from ..op import ALL, Primitive
 
 # Between the graph of an inner transform and the outer one that its argument comes from.
@@ -36,7 +37,7 @@ class Start:
             self.trees.append(trees.unflatten(structure, started))
 
     def _started(self, leaf: Any, number: int) -> Tensor:
-        x = as_float(self.op, leaf, f"argument {number}")
+        x = here(as_float(self.op, leaf, f"argument {number}"))
         self.given.append(x)
         node = x.node if tape.is_recording() else None
         node = tape.Leaf() if node is None else tape.Node(_start, None, (node,), ((x.shape, x.dtype),) * 2)
@@ -56,9 +57,10 @@ class Start:
 
     def outcome(self, tree: Any) -> Any:
         """A result as the caller gets it: outside the graph, unless something outside may be differentiated later."""
+        if not tape.is_recording():
+            return released(tree)
         leaves = [leaf for leaf in trees.flatten(tree)[0] if isinstance(leaf, Tensor)]
-        nodes = [leaf.refresh().node for leaf in leaves]
-        return tree if tape.is_recording() and self.has_outside(nodes) else released(tree)
+        return tree if self.has_outside([leaf.refresh().node for leaf in leaves]) else released(tree)
 
     def tangents(self, given: Sequence[Any]) -> list[Tensor]:
         """Tangents of the arguments, checked against them."""
@@ -94,19 +96,19 @@ class Start:
 
     def has_outside(self, roots: Iterable[Any]) -> bool:
         """Does a way lead from the roots to anything but our own leaves?"""
-        own, seen, stack = {*self.nodes}, set(), list(roots)
-        while stack:
-            node = stack.pop()
+        own, seen, queue = {*self.nodes}, set(), list(roots)
+        for node in queue:                       # it grows while it is read
             if node is None or node in seen:
                 continue
             seen.add(node)
-            if node in own:
-                if type(node) is not tape.Leaf:
-                    return True
-            elif type(node) is tape.Leaf:
+            if type(node) is tape.Node:
+                if node in own:
+                    return True                  # an argument that comes from outside
+                queue += node.edges
+            elif type(node) is tape.Port:
+                queue.append(node.node)
+            elif node not in own:
                 return True
-            else:
-                stack += edges_of(node)
         return False
 
 
