@@ -18,12 +18,12 @@ from harness import Row
 
 WORKER = Path(__file__).with_name("worker.py")
 PAUSE = 0.02                     # seconds that threads of OpenMP have to fall asleep
-BUDGET, ROUNDS, FEWEST = 0.4, 11, 3
+BUDGET, ROUNDS, FEWEST = 0.35, 11, 3            # seconds for the rounds of a row; the fewest are for slow ones
 Event = str | tuple[str, str, Row]               # the group that begins; or a row with its group's title and target
 
 
 def environment(threads: int) -> dict[str, str]:
-    """What tells NumPy's and MLX's OpenBLAS and JAX how many threads they have; read when they are imported."""
+    """What tells NumPy's OpenBLAS and JAX how many threads they have; read when they are imported."""
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen={str(threads > 1).lower()}"
     return os.environ | {"OPENBLAS_NUM_THREADS": str(threads), "NPROC": str(threads), "XLA_FLAGS": flags.strip(),
                          "JAX_PLATFORMS": "cpu"}

@@ -15,8 +15,8 @@ from libraries import Side
 from work import Work
 
 RESULTS = Path(__file__).with_name("results")
-BUDGET = 0.5                     # seconds for a pair of functions, of which slow ones take more
-FEWEST = 5                       # rounds of slow ones
+BUDGET = 0.4                     # seconds for a pair of functions, of which slow ones take more
+FEWEST, SLOW = 5, 0.2            # rounds of slow ones; seconds of a call that a further library repeats
 DIFFERS, ABSENT = "differs", "none"              # in the place of a time: another result; no such function
 Beside = tuple[float, float] | str               # a library's time of a call and our time / it; or why there is none
 
@@ -139,10 +139,18 @@ def interleaved(group: Group, row: Row, pair: Pair) -> None:
         row.ratio, row.ours, row.peer = measure(pair.ours, pair.peer, pair.rounds, pair.seconds)
     for side in sides:
         if not row.others.get(side.name):
-            ratio, _, theirs = measure(pair.ours, side.call, pair.rounds // 2 + 1, pair.seconds, BUDGET / 2, 1)
-            row.others[side.name] = theirs, ratio
+            row.others[side.name] = against(row, pair, side)
     if pair.work and settings.child:
         row.others[settings.child.name] = by_child(row, pair)
+
+
+def against(row: Row, pair: Pair, side: Side) -> Beside:
+    """A library's time beside ours; of a slow one a single time beside our median."""
+    once = timeit.timeit(side.call, number=1)
+    if once > SLOW:
+        return once * 1e6, row.ours / (once * 1e6)
+    ratio, _, theirs = measure(pair.ours, side.call, pair.rounds // 2 + 1, pair.seconds, BUDGET / 2, 1)
+    return theirs, ratio
 
 
 def sides_of(pair: Pair) -> Iterator[Side]:

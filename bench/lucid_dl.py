@@ -107,7 +107,7 @@ def step(work: Work) -> Callable[[], np.ndarray]:
     work.options = {key: tuple(value) if isinstance(value, list) else value for key, value in work.options.items()}
     if work.op == "softmax":
         work.options["axis"] = work.options.pop("dim")
-    call = works.function(lucid, functional, work)
+    call = works.function(functional, work)
     leaves = [lucid.tensor(x, requires_grad=work.seed is not None, dtype=lucid.Float32) for x in work.arrays]
     if work.seed is None:
         def forward() -> np.ndarray:

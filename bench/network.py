@@ -9,6 +9,7 @@ table and the plots are written: bench/results/network.md, or network_2_threads.
 """
 
 import argparse
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -32,12 +33,12 @@ HAS_TORCH = find_spec("torch") is not None
 QUICK = ("--limit", "2", "--rounds", "3")
 ONE_THREAD = (
     "Ratio: median of our time / PyTorch's, interleaved in one process; below 1 is faster. Times are medians of a call "
-    "in microseconds. Further libraries take turns with ours likewise, slow ones a single time. They are told to use "
-    "one thread: NumPy and MLX (its CPU device; OpenBLAS within) by OPENBLAS_NUM_THREADS, JAX by NPROC and XLA_FLAGS. "
-    "MLX evaluates in a thread of its own, for which the caller waits; results are evaluated (mx.eval, "
-    "block_until_ready). lucid-dl (its device `cpu`, by NumPy) runs in a process of its own, in turn. Layouts are each "
-    f"library's own: MLX's images are channels last. `{harness.DIFFERS}`: what it computes is not the same; "
-    f"`{harness.ABSENT}`: it cannot do this.")
+    "in microseconds. Further libraries take turns with ours likewise; calls above 0.2 s are timed once. NumPy is told "
+    "to use one thread by OPENBLAS_NUM_THREADS, JAX by NPROC and XLA_FLAGS. MLX's CPU device cannot be told: it "
+    "evaluates in one thread of its own, for which the caller waits, and its wheels for Linux have the reference BLAS, "
+    "which is slow. Results are evaluated (mx.eval, block_until_ready). lucid-dl (its device `cpu`, NumPy) runs in a "
+    "process of its own, in turn. Layouts are each library's own: MLX's images are channels last. "
+    f"`{harness.DIFFERS}`: what it computes is not the same; `{harness.ABSENT}`: it cannot do this.")
 THREADS = (
     "Ratio: median of our time / PyTorch's with {threads} threads each; below 1 is faster. Speed-up: our time with 1 "
     "thread / with {threads}. Times are medians of a call in microseconds. The sides take turns in processes of their "
@@ -62,7 +63,20 @@ def parse() -> argparse.Namespace:
         parser.error(f"--threads is {args.threads}. Use 1 or more.")
     if not HAS_TORCH and set(args.groups) - set(WITHOUT_TORCH):
         parser.error(f"PyTorch is not installed; without it: {' '.join(WITHOUT_TORCH)}.")
+    if args.lucid_python and args.threads > 1:
+        parser.error("--lucid-python is for one thread. Leave out one of it and --threads.")
+    if args.lucid_python and not lucid_version(args.lucid_python):
+        parser.error(f"{args.lucid_python} has no lucid-dl. bench/lucid_dl.py says how to make an environment for it.")
     return args
+
+
+def lucid_version(python: str) -> str:
+    """The version of lucid-dl that an interpreter has; empty if none."""
+    words = [python, "-c", "from importlib.metadata import version; print(version('lucid-dl'))"]
+    try:
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 def events(names: list[str], args: argparse.Namespace) -> Iterator[apart.Event]:
@@ -103,7 +117,7 @@ def save(groups: list[Group], args: argparse.Namespace, folder: Path) -> None:
     name = "network" if args.threads == 1 else f"network_{args.threads}_threads"
     versions = {"lucid_nb": lnb.__version__, **({"torch": version("torch")} if HAS_TORCH else {})}
     if args.threads == 1:
-        versions |= libraries.versions() | ({"lucid-dl": "2.10"} if args.lucid_python else {})
+        versions |= libraries.versions() | ({"lucid-dl": lucid_version(args.lucid_python)} if args.lucid_python else {})
     words = ["PYTHON" if word == args.lucid_python else word for word in sys.argv[1:]]
     title = f"Networks beside PyTorch and others on the CPU, {args.threads} thread{'s' * (args.threads > 1)}"
     table = tables.text(title, groups, versions, notes(args.threads), "torch",

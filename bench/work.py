@@ -19,13 +19,15 @@ class Work:
     seed: np.ndarray | None = None
 
 
-def function(library: Any, functional: Any, work: Work) -> Callable[..., Any]:
+def matmul(a: Any, b: Any, transposed: str = "") -> Any:
+    """A product of operands of which some are read transposed."""
+    return (a.T if "a" in transposed else a) @ (b.T if "b" in transposed else b)
+
+
+def function(functional: Any, work: Work) -> Callable[..., Any]:
     """The work of operands, for a library whose functions have PyTorch's names and orders of arguments."""
     options = dict(work.options)
-    if work.op == "matmul":
-        turned = options.get("transposed", "")
-        return lambda a, b: library.matmul(a.T if "a" in turned else a, b.T if "b" in turned else b)
-    call = getattr(functional, work.op)
+    call = matmul if work.op == "matmul" else getattr(functional, work.op)
     if work.op in NORMS:
         size = options.pop(NORMS[work.op])
         return lambda x, weight, bias: call(x, size, weight, bias, **options)
@@ -36,7 +38,7 @@ def function(library: Any, functional: Any, work: Work) -> Callable[..., Any]:
 
 def like_torch(library: Any, work: Work) -> Callable[[], Any]:
     """The work's call for lucid_nb and for PyTorch, forward only."""
-    call, operands = function(library, library.nn.functional, work), [library.tensor(x) for x in work.arrays]
+    call, operands = function(library.nn.functional, work), [library.tensor(x) for x in work.arrays]
     return lambda: call(*operands)
 
 

@@ -4,12 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from work import Work, first
-
-
-def matmul(a: Any, b: Any, transposed: str = "") -> Any:
-    """A product of operands of which some are read transposed."""
-    return (a.T if "a" in transposed else a) @ (b.T if "b" in transposed else b)
+from work import Work, first, matmul
 
 
 def conv(x: Any, weight: Any, stride: int = 1, padding: int = 0, dilation: int = 1, groups: int = 1) -> Any:

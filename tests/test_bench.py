@@ -174,7 +174,7 @@ def test_numpy_and_the_installed_libraries_give_what_numpy_gives():
 
 def test_function_puts_operands_where_pytorch_has_them():
     x, weight, bias = np.arange(12, dtype=np.float32).reshape(2, 6), np.full(6, 2, np.float32), np.ones(6, np.float32)
-    call = function(lnb, lnb.nn.functional, Work("layer_norm", [], {"normalized_shape": (6,)}))
+    call = function(lnb.nn.functional, Work("layer_norm", [], {"normalized_shape": (6,)}))
     wanted = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5) * 2 + 1
     np.testing.assert_allclose(call(*map(lnb.tensor, (x, weight, bias))).numpy(), wanted, rtol=1e-5)
 
@@ -212,7 +212,9 @@ def test_environment_tells_libraries_their_threads(monkeypatch):
 
 
 @pytest.mark.parametrize("words,said", [(["--help"], "--lucid-python"), (["--only", "nothing"], "unknown: nothing"),
-                                        (["gemm", "--threads", "0"], "--threads is 0. Use 1 or more.")])
+                                        (["gemm", "--threads", "0"], "--threads is 0. Use 1 or more."),
+                                        (["forward", "--lucid-python", sys.executable], "has no lucid-dl"),
+                                        (["forward", "--lucid-python", "no/such"], "no/such has no lucid-dl")])
 def test_command_line_answers(words, said):
     done = subprocess.run([sys.executable, str(BENCH / "network.py"), *words], capture_output=True, text=True,
                           check=False)
