@@ -49,7 +49,8 @@ class Runner:
             extra = len(g.shape) - len(shape)
             axes = tuple(i for i, size in enumerate(g.shape)
                          if i < extra or shape[i - extra] == 1 != size)
-            g = self.reshape(self.sum(g, axes=axes, keepdims=False) if axes else g, shape=shape)
+            g = self.sum(g, axes=axes, keepdims=False) if axes else g
+            g = g if tuple(g.shape) == shape else self.reshape(g, shape=shape)
         found = g.dtype if isinstance(g, (Tensor, np.ndarray)) else backend.of(g).dtype_of(g)
         if found == dtype:
             return g
