@@ -125,7 +125,7 @@ def transposed_window(op: str, ndim: int, x: Shape, w: Shape, stride: Size, padd
     # What output_padding asks for is first what high padding took away; only beyond that there is nothing but zeros.
     reach = [(low, max(high - more, 0)) for (low, high), more in zip(pairs, extra)]
     sizes = transposed_sizes(x[2:], w[2:], steps, reach, dilations)
-    if min(w[2:]) < 1 or min(sizes) < 1:
+    if min(w[2:]) < 1 or min(sizes) < 0:
         raise ShapeError(f"{op}: padding {pairs} leaves {sizes} cells of an input {x[2:]} and a kernel {w[2:]}. The "
                          f"output has {TRANSPOSED} cells. Pad less.")
     check_extent(op, (x[0], w[1] * groups, *[size + more for size, more in zip(sizes, extra)]), steps, dilations,

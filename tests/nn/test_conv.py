@@ -6,6 +6,7 @@ from scipy.signal import correlate
 
 import lucid_nb as lnb
 from lucid_nb import nn
+from lucid_nb.nn import functional as F
 from lucid_nb.testing import check_grad
 
 GEOMETRIES = [dict(), dict(stride=2, padding=1), dict(padding=(2, 0), dilation=(1, 2)), dict(groups=2, stride=(1, 2)),
@@ -166,3 +167,23 @@ def test_fold_and_unfold_equal_torch():
         folded = torch.nn.Fold((7, 6), **options)(torch.tensor(columns.numpy())).numpy()
         assert np.allclose(nn.Fold((7, 6), **options)(columns).numpy(), folded, rtol=1e-12)
         assert repr(nn.Unfold(**options)) == repr(torch.nn.Unfold(**options))
+
+
+@pytest.mark.parametrize("device", ["cpu", "mlx", pytest.param("cuda", marks=pytest.mark.cuda_simulator)])
+@pytest.mark.parametrize(("sizes", "taps", "options"), [
+    ((1,), (2,), dict(padding=1)), ((1, 3), (2, 2), dict(padding=(1, 0))), ((2,), (3,), dict(padding=2, groups=2)),
+    ((1, 1), (1, 1), dict(stride=2, padding=1, output_padding=1)), ((1, 2, 2), (2, 1, 1), dict(padding=(1, 0, 0)))],
+    ids=str)
+def test_transposed_convolution_to_nothing_has_gradients_0(sizes, taps, options, device):
+    if device not in lnb.devices():
+        pytest.skip(f"{device} is not usable here")
+    leaves = [lnb.tensor(np.ones(shape, np.float32), requires_grad=True, device=device)
+              for shape in ((2, 4, *sizes), (4, 3, *taps), (3 * options.get("groups", 1),))]
+    name = f"conv_transpose{len(sizes)}d"
+    found = getattr(F, name)(*leaves, **options)
+    found.sum().backward()
+    assert found.size == 0 and not any(leaf.grad.to("cpu").numpy().any() for leaf in leaves)
+    assert all(leaf.grad.shape == leaf.shape for leaf in leaves)
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
+    theirs = getattr(torch.nn.functional, name)(*[torch.ones(leaf.shape) for leaf in leaves], **options)
+    assert found.shape == tuple(theirs.shape)
