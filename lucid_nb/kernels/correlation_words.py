@@ -16,5 +16,6 @@ DEPTH = 1024                 # taps that are gone through at a time where filter
 ACROSS_RESULTS = 448         # results of a run where filters lie across the vectors: what their taps read stays near
 # How weights are packed: elements from group to group and filter to filter, and how long the runs of neighbours are.
 GROUP_STEP, ROW_STEP, RUN = range(3)
+AHEAD = 4                    # runs of weights that are fetched before they are packed
 MOST_KINDS = 16              # of rows of results, by the taps that read zeros for all of a row
 MOST_TAPS, MOST_LANES = 32, 256     # that are packed at a time: taps of a run, and four of the widest vectors

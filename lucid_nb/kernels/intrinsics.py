@@ -224,6 +224,18 @@ def call_kernel(typing, address, count, table):
 
 
 @intrinsic
+def prefetch(typing, pointer):
+    """Ask for the cache line of a pointer, which may lie outside of any array."""
+    def emit(context, builder, sig, args):
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [args[0].type, word, word, word])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(function, [args[0], *[ir.Constant(word, number) for number in (0, 3, 1)]])
+        return context.get_dummy_value()
+    return types.void(pointer), emit
+
+
+@intrinsic
 def call_address(typing, address, *arguments):
     """Call a C function without result at an address, such as an emitted kernel: pointers as int64 addresses."""
     def emit(context, builder, sig, args):

@@ -9,7 +9,7 @@ of correlation_tile.py.
 import numpy as np
 
 from .. import correlation_words as at
-from ..intrinsics import address_of, call_address, mark_kernel
+from ..intrinsics import address_of, call_address, mark_kernel, prefetch
 from .typed import block, convert, item_size, scalar, shift, stack_like, stack_of
 
 
@@ -58,9 +58,18 @@ def pack_panel(weights, target, offsets, plan, group, panel, first, stop, filter
     kernel, k = plan[at.PACK_HIGH] if panel < plan[at.HIGH_PANELS] else plan[at.PACK_LOW], first
     while k < stop:
         taps = min(run - k % run, stop - k)
+        if k + at.AHEAD * run < stop:
+            fetch_rows(shift(source, offsets[k + at.AHEAD * run]), step, count)
         call_address(kernel, taps, address_of(shift(source, offsets[k])), step,
                      address_of(shift(target, (k - first) * rows)), count)
         k += taps
+
+
+@scalar
+def fetch_rows(source, step, count):
+    """Ask for the beginnings of rows: short runs are far apart, on pages that nothing else fetches ahead."""
+    for i in range(count):
+        prefetch(shift(source, i * step))
 
 
 @scalar
@@ -92,6 +101,8 @@ def pack_apart(start, stop, weights, panels, table, plan, runs, run, run_step, f
         source, count = shift(weights, group * group_step + row * row_step), min(rows, filters - row)
         kernel = plan[at.PACK_HIGH] if panel < plan[at.HIGH_PANELS] else plan[at.PACK_LOW]
         for k in range(runs):
+            if k + at.AHEAD < runs:
+                fetch_rows(shift(source, (k + at.AHEAD) * run_step), row_step, count)
             for first in range(0, run, at.MOST_TAPS):
                 taps = min(at.MOST_TAPS, run - first)
                 call_address(kernel, taps, address_of(shift(source, k * run_step + first)), row_step, address_of(room),
