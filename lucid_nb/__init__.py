@@ -77,6 +77,24 @@ from numpy import (
 
 from . import backward, creation, errors, interop, ops
 from .array import Tensor
+from .autograd import (
+    elementwise_grad,
+    grad_and_aux,
+    hessian,
+    hessian_tensor_product,
+    hessian_vector_product,
+    hvp,
+    jacobian,
+    jvp,
+    linearize,
+    make_hvp,
+    make_jvp,
+    make_vjp,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+)
+from .autograd.transforms import grad
 from .backend import default_device, device, devices, set_default_device
 from .calls import count_flops
 from .creation import c_, mgrid, ndarray, ogrid, r_
@@ -94,6 +112,7 @@ from .errors import (
     OverflowError,
     ShapeError,
 )
+from .fusion import fuse
 from .register import functions as _functions
 from .tape import grad_mode as _grad_mode
 from .tape import modes as _modes
@@ -101,7 +120,8 @@ from .tape import set_grad_enabled
 
 __version__ = "0.1.0"
 globals().update(_functions)
-_SUBPACKAGES = {"nn", "special", "optim", "models", "data", "testing", "config", "random", "lib", "linalg"}
+_SUBPACKAGES = {"nn", "special", "optim", "models", "data", "testing", "config", "random", "lib", "linalg",
+                "visual", "einops"}
 _THREADS = {"set_num_threads", "get_num_threads"}
 
 

@@ -7,7 +7,7 @@ backward through the recorded pullback.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cache, partial, reduce
+from functools import partial, reduce
 from itertools import chain, count
 from typing import Any
 
@@ -18,6 +18,7 @@ from .backward import RecordingRunner, Runner, pulled, recording_runner
 from .dtypes import is_inexact
 from .graph import Wanted, edges_of, reachable
 from .op import ALL, Elementwise, Primitive, registry
+from .shapes import LARGE
 from .storage import Version
 
 
@@ -53,7 +54,6 @@ def pushed(node: tape.Node, tangents: Sequence[Any], call: Runner, has_ports: bo
 
 
 # ------------------------------------------------------------------------------------------------- formulas
-@cache
 def _push_op(op: Elementwise, wanted: tuple[bool, ...], given: tuple[bool, ...]
              ) -> tuple[Elementwise | None, tuple[int, ...]]:
     """The op from what is kept and the given tangents to the tangents of results, and the numbers of those results.
@@ -65,6 +65,7 @@ def _push_op(op: Elementwise, wanted: tuple[bool, ...], given: tuple[bool, ...]
     kept = sum(number < limit for number in used)
     places = count(kept)
     stand_ins = {number: expr.read(len(used) + number) for number in range(op.arity)}
+    given = tuple([is_given and serve for is_given, serve in zip(given, served)])
     arriving = [stand_ins[number] if given[number] else None for number in range(op.arity) if served[number]]
     found = expr.reverse(gradients, arriving, len(used))[kept:]
     results = {number - limit: node for number, node in zip(used[kept:], found) if node is not None}
@@ -78,16 +79,24 @@ def _push_op(op: Elementwise, wanted: tuple[bool, ...], given: tuple[bool, ...]
 
 def _of_formula(op: Elementwise, node: tape.Node, tangents: Sequence[Any], call: Runner) -> Any:
     plan = node.plan
-    wanted = tuple([edge is not None for edge in node.edges])
     given = tuple([t is not None and serve for t, serve in zip(tangents, plan.served)])
-    push_op, numbers = _push_op(op, wanted, given)
+    found = plan.pushes.get(given)
+    if found is None:
+        wanted = tuple([edge is not None for edge in node.edges])
+        found = plan.pushes[given] = _push_op(op, wanted, given)
+    push_op, numbers = found
     if push_op is None:
         return None if plan.is_single else {}
-    found = call.run(push_op, [*op.kept(node, call), *[t for t, is_given in zip(tangents, given) if is_given]])
-    found = found if type(found) is tuple else (found,)
+    arguments = [*op.kept(node, call), *[t for t, is_given in zip(tangents, given) if is_given]]
+    if node.like is None and not call.records:               # one shape: the kernel, without the rules of broadcasting
+        compiled = push_op.compile(arguments)
+        results = (compiled.kernel if arguments[0].size < LARGE else compiled.large)(*arguments)
+    else:
+        results = call.run(push_op, arguments)
+    results = results if type(results) is tuple else (results,)
     if node.like is not None:
-        found = [_fitted(call, t, *node.like[op.arity + i]) for i, t in zip(numbers, found)]
-    return found[0] if plan.is_single else dict(zip(numbers, found))
+        results = [_fitted(call, t, *node.like[op.arity + i]) for i, t in zip(numbers, results)]
+    return results[0] if plan.is_single else dict(zip(numbers, results))
 
 
 def _fitted(call: Runner, tangent: Any, shape: tuple[int, ...], dtype: Any) -> Any:

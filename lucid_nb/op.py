@@ -7,7 +7,7 @@ gives first derivatives on raw arrays and derivatives of any order on Tensors.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -37,6 +37,7 @@ class Plan:
     is_single: bool            # has the op one result, so that its gradient arrives as an array and not as a dict
     is_bound: bool = False     # kept for one device and set of dtypes, so that it may hold the compiled op
     compiled: Any = None       # that of `op`, if its results are all that is needed
+    pushes: dict[tuple[bool, ...], Any] = field(default_factory=dict)     # forward mode's, see forward.py
 
     def __post_init__(self) -> None:
         served = self.served
@@ -118,13 +119,18 @@ class Elementwise:
             found = self.compiled[key] = self._compile(table, tuple([table.dtype_of(raw) for raw in raws]))
         return found
 
-    def _compile(self, table: backend.Table, given: tuple[np.dtype, ...]) -> Compiled:
+    def typing(self, given: tuple[np.dtype, ...]) -> tuple[tuple[expr.Expr, ...], list[np.dtype]]:
+        """For operands of these dtypes: the formula, and the dtypes that it takes them in."""
         loop, outputs = self.rule.loop(self.name, self._values(given)), self.outputs
         if self.is_comparison and loop.kind == "f" and all(dtype.kind in "iu" for dtype in given):
             loop, outputs = UINT64, _compared_exactly(outputs, given)
         wanted = [dtypes.BOOL if self._is_condition(i) else loop for i in range(len(given))]
         for i in self.rule.integers:
             wanted[i] = given[i] if given[i].kind in "iu" else np.dtype(np.int8)
+        return outputs, wanted
+
+    def _compile(self, table: backend.Table, given: tuple[np.dtype, ...]) -> Compiled:
+        outputs, wanted = self.typing(given)
         typed = program.type_program(outputs, [dtype.name for dtype in wanted], table.NATIVE(), self.warns)
         kernel = table.map(typed, self.name)
         if list(given) == wanted:
@@ -194,10 +200,7 @@ class Elementwise:
                 if type(results) is not tuple:
                     results = (results,)
                 return (*plan.before, *results) if plan.before else results
-        saved = node.unpack()
-        if call.records:
-            saved = map(call.lift, saved, self._edges_of(plan, node), node.versions)
-        arguments = (*saved, *self._arriving(plan, node, g, call))
+        arguments = (*self.kept(node, call), *self._arriving(plan, node, g, call))
         if plan.op is None:
             results = ()
         else:
@@ -218,10 +221,14 @@ class Elementwise:
         like = next(iter(g.values()))
         return tuple([g[i] if i in g else call.zeros_like(like) for i in plan.cotangents])
 
-    def _edges_of(self, plan: Plan, node: tape.Node) -> list[Any]:
-        """Where the saved values stand in the graph: inputs behind the node, results on it."""
-        return [node.edges[i] if i < self.arity else node if plan.is_single else tape.Port(node, i - self.arity)
-                for i in plan.kept]
+    def kept(self, node: tape.Node, call: Any) -> Sequence[Any]:
+        """What a node saved, at its place in the graph where `call` records: inputs behind the node, results on it."""
+        saved, plan = node.unpack(), node.plan
+        if not call.records:
+            return saved
+        edges = [node.edges[i] if i < self.arity else node if plan.is_single else tape.Port(node, i - self.arity)
+                 for i in plan.kept]
+        return list(map(call.lift, saved, edges, node.versions))
 
 
 def is_large(raws: Sequence[Any]) -> bool:
@@ -275,6 +282,9 @@ def constant(op: str, value: Any, dtype: np.dtype, table: backend.Table) -> Any:
     return found
 
 
+ALL = ((-1,),)                  # in `linear`: the op is linear in all its operands together
+
+
 class Primitive:
     """An op that is not a scalar formula.
 
@@ -305,15 +315,19 @@ class Primitive:
 
     def pullback(self, node: tape.Node, g: Any, call: Any) -> Sequence[Any]:
         """Gradients of the inputs."""
-        kept = node.unpack()
-        if call.records:
-            edges = [node if number == RESULT else node.edges[number] if number < len(node.edges)
-                     else tape.Port(node, number - len(node.edges)) for number in self.keeps]
-            kept = list(map(call.lift, kept, edges, node.versions))
         assert self._pullback is not None
-        gradients = self._pullback(call, Info(node), g, *kept, **(node.plan or {}))
+        gradients = self._pullback(call, Info(node), g, *self.kept(node, call), **(node.plan or {}))
         return [None if g is None or edge is None else call.fit(g, *like)
                 for g, edge, like in zip(gradients, node.edges, node.like)]
+
+    def kept(self, node: tape.Node, call: Any) -> Sequence[Any]:
+        """What a node saved, at its place in the graph where `call` records."""
+        saved = node.unpack()
+        if not call.records:
+            return saved
+        edges = [node if number == RESULT else node.edges[number] if number < len(node.edges)
+                 else tape.Port(node, number - len(node.edges)) for number in self.keeps]
+        return list(map(call.lift, saved, edges, node.versions))
 
 
 class Info:

@@ -11,8 +11,8 @@ from .. import backend, trees
 from ..array import Tensor, fresh
 from ..errors import GradError
 from ..ops.axes import moveaxis
-from ..ops.joining import stack
 from ..ops.movement import concat
+from ..vectorize import vmap
 from .start import Start, as_tensors, recorded_call
 from .transforms import Argnums, Chosen, grad, jvp, pushed_outputs
 
@@ -72,15 +72,9 @@ def _split(stacked: Tensor, basis: Sequence[Tensor]) -> list[Tensor]:
 
 def _swept(basis: Sequence[Tensor], linear: Callable, results: Sequence[Tensor]) -> list[Tensor]:
     """A linear function of tensors like `basis` at each of their unit vectors, stacked along a first axis."""
-    chunks = [vectorized(linear, vectors) for vectors in _unit_vectors(basis)]
+    chunks = [vmap(linear)(vectors) for vectors in _unit_vectors(basis)]
     return [concat(list(parts)) for parts in zip(*chunks)] if chunks else \
         [fresh(backend.of(x.raw).full((0, *x.shape), 0, x.dtype)) for x in results]
-
-
-def vectorized(linear: Callable, vectors: Sequence[Tensor]) -> list[Tensor]:
-    """A function of a list of tensors at each place of their first axes."""
-    count = vectors[0].shape[0]
-    return [stack(list(parts)) for parts in zip(*[linear([v[i] for v in vectors]) for i in range(count)])]
 
 
 def _unit_vectors(basis: Sequence[Tensor]) -> Iterator[list[Tensor]]:

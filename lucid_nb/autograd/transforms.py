@@ -70,7 +70,13 @@ def value_and_grad(f: Callable, argnums: Argnums = 0, has_aux: bool = False) -> 
     >>> lnb.value_and_grad(lambda p: (p["a"] * p["b"]).sum())({"a": lnb.ones(2), "b": lnb.full(2, 3.0)})
     (tensor(6.), {'a': tensor([3., 3.]), 'b': tensor([1., 1.])})
     """
-    return _differentiated("value_and_grad", f, argnums, has_aux)
+    differentiated = _differentiated("value_and_grad", f, argnums, has_aux)
+
+    @functools.wraps(f)
+    def value_and_gradient(*arguments: Any, **keywords: Any) -> Any:
+        start, value, aux, found = differentiated(arguments, keywords)
+        return start.outcome((value, aux) if has_aux else value), found
+    return value_and_gradient
 
 
 def grad(f: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callable:
@@ -82,28 +88,27 @@ def grad(f: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callable:
     >>> lnb.grad(lnb.sin)(0.0), lnb.grad(lnb.grad(lambda x: x ** 3))(2.0)
     (tensor(1.), tensor(12.))
     """
-    whole = _differentiated("grad", f, argnums, has_aux)
+    differentiated = _differentiated("grad", f, argnums, has_aux)
 
     @functools.wraps(f)
     def gradient(*arguments: Any, **keywords: Any) -> Any:
-        value, found = whole(*arguments, **keywords)
-        return (found, value[1]) if has_aux else found
+        start, _, aux, found = differentiated(arguments, keywords)
+        return (found, start.outcome(aux)) if has_aux else found
     return gradient
 
 
 def _differentiated(op: str, f: Callable, argnums: Argnums, has_aux: bool) -> Callable:
+    """What the gradient of a call is made of: where it starts, the value, what else `f` gives, and the gradient."""
     chosen = Chosen(op, argnums)
 
-    @functools.wraps(f)
-    def value_and_gradient(*arguments: Any, **keywords: Any) -> Any:
+    def differentiated(arguments: Sequence[Any], keywords: dict[str, Any]) -> tuple[Start, Tensor, Any, Any]:
         start, replaced = chosen.start(arguments)
         result = recorded_call(f, *replaced, **keywords)
         result, aux = _pair(op, result) if has_aux else (result, None)
         value = scalar_result(op, result)
         found = start.pull([value], [filled_like(value, 1)], False)
-        kept = (value, aux) if has_aux else value
-        return start.outcome(kept), chosen.results(start.unflatten(found))
-    return value_and_gradient
+        return start, value, aux, chosen.results(start.unflatten(found))
+    return differentiated
 
 
 def _pair(op: str, result: Any) -> Sequence[Any]:

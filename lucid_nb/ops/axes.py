@@ -8,7 +8,7 @@ from .. import shapes
 from ..apply import apply
 from ..array import Tensor
 from ..errors import ShapeError
-from ..op import Primitive
+from ..op import ALL, Primitive
 from ..register import public
 from ..storage import Permute, Slice
 from .movement import as_tensor, duplicate, items_of, reshape
@@ -306,7 +306,7 @@ def _roll_blocks(table: Any, x: Any, shifts: tuple[int, ...]) -> Any:
 
 
 _roll = Primitive("roll_by", _roll_blocks, lambda ops, info, g, shifts: (ops.roll_by(g, shifts=tuple(
-    [(size - shift) % max(size, 1) for size, shift in zip(info.shape(0), shifts)])),))
+    [(size - shift) % max(size, 1) for size, shift in zip(info.shape(0), shifts)])),), linear=ALL)
 
 
 @public()

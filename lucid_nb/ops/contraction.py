@@ -130,7 +130,7 @@ def _pull(ops: Any, info: Info, g: Any, a: Any, b: Any, pair: Pair) -> tuple:
             ops.contract(g, a, pair=Pair(pair.result, pair.left, pair.right, (second, other))) if of_b else None)
 
 
-contraction = Primitive("contract", _forward, _pull, keeps=(0, 1), flops=flops.contraction)
+contraction = Primitive("contract", _forward, _pull, keeps=(0, 1), flops=flops.contraction, linear=((0,), (1,)))
 
 
 # ---------------------------------------------------------------------------------------------- functions

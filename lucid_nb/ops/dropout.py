@@ -11,7 +11,7 @@ from .. import backend, dtypes, flops
 from ..apply import apply
 from ..array import Tensor
 from ..backward import raw_runner
-from ..op import Primitive
+from ..op import ALL, Primitive
 from .hosted import entry
 from .movement import as_tensor, astype
 
@@ -35,7 +35,7 @@ def _pull_dropout(ops: Any, info: Any, g: Any, key: tuple[int, int], stream: int
     return (ops.dropout(g, key=key, stream=stream, threshold=threshold, scale=scale, moved=0.0, dropped=0.0),)
 
 
-_drop = Primitive("dropout", _dropout, _pull_dropout, flops=flops.per_input(1))
+_drop = Primitive("dropout", _dropout, _pull_dropout, flops=flops.per_input(1), linear=ALL)
 
 
 def threshold_of(p: float) -> int:

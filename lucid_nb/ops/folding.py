@@ -9,7 +9,7 @@ from ..apply import apply
 from ..array import Tensor
 from ..backend import Table
 from ..errors import ShapeError
-from ..op import Primitive, registry
+from ..op import ALL, Primitive, registry
 from ..register import public
 from ..shapes import Shape, Window
 from ..windows import Padding, Size, check_extent, padding_pairs, per_axis, window_of
@@ -66,9 +66,9 @@ def _add(table: Table, total: Any, place: tuple[slice, ...], part: Any) -> Any:
 
 
 _unfold_op = Primitive("unfold", _unfold, lambda ops, info, g, window, kernel: (
-    ops.fold(g, window=window, kernel=kernel, sizes=info.shape(0)[2:]),))
+    ops.fold(g, window=window, kernel=kernel, sizes=info.shape(0)[2:]),), linear=ALL)
 _fold_op = Primitive("fold", _fold, lambda ops, info, g, window, kernel, sizes: (
-    ops.unfold(g, window=window, kernel=kernel),), flops=flops.per_input(1))
+    ops.unfold(g, window=window, kernel=kernel),), flops=flops.per_input(1), linear=ALL)
 
 
 def _geometry(op: str, sizes: Shape, kernel_size: Size, dilation: Size, padding: Padding, stride: Size

@@ -17,7 +17,8 @@ from .positions import counted_from_front, extremes, host_positions
 
 _along = Primitive("along", lambda table, x, index, axis: table.take_along(x, index, axis),
                    lambda ops, info, g, index, axis: (
-                       ops.sum_along(ops.zeros(info.shape(0), g), index, g, axis=axis), None), keeps=(1,))
+                       ops.sum_along(ops.zeros(info.shape(0), g), index, g, axis=axis), None), keeps=(1,),
+                   linear=((0,),))
 
 
 # ------------------------------------------------------------------------------------------------ positions

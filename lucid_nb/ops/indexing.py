@@ -68,19 +68,22 @@ def _is_last(table: Table, index: Any, size: int) -> Any:
     return table.from_numpy((writer[host] == own).reshape(index.shape))
 
 
-_gather = Primitive("gather", lambda table, x, index, axis: table.gather(x, index, axis), _pull_gather, keeps=(1,))
+_gather = Primitive("gather", lambda table, x, index, axis: table.gather(x, index, axis), _pull_gather, keeps=(1,),
+                    linear=((0,),))
 _scatter_add = Primitive("scatter_add", lambda table, x, index, values: table.scatter_add(x, index, values),
                          lambda ops, info, g, index: (g, None, ops.gather(g, index, axis=0)), keeps=(1,),
-                         flops=flops.per_input(1, 2))
+                         flops=flops.per_input(1, 2), linear=((0, 2),))
 _summed = Primitive("sum_rows", _sum_rows, lambda ops, info, g, index, size: (None, ops.gather(g, index, axis=0)),
-                    keeps=(0,), flops=flops.per_input(1, 1))
+                    keeps=(0,), flops=flops.per_input(1, 1), linear=((1,),))
 _scatter = Primitive("scatter", lambda table, x, index, values: table.scatter(x, index, values), _pull_scatter,
                      keeps=(1,))
 _last = Primitive("is_last", _is_last, None)
 _compress = Primitive("compress", lambda table, mask, x: table.compress(mask, x),
-                      lambda ops, info, g, mask: (None, ops.expand(mask, ops.zeros(info.shape(1), g), g)), keeps=(0,))
+                      lambda ops, info, g, mask: (None, ops.expand(mask, ops.zeros(info.shape(1), g), g)), keeps=(0,),
+                      linear=((1,),))
 _expand = Primitive("expand", lambda table, mask, base, values: table.expand(mask, base, values),
-                    lambda ops, info, g, mask: (None, ops.where(mask, 0, g), ops.compress(mask, g)), keeps=(0,))
+                    lambda ops, info, g, mask: (None, ops.where(mask, 0, g), ops.compress(mask, g)), keeps=(0,),
+                    linear=((1, 2),))
 
 
 def as_index(positions: np.ndarray, like: Tensor) -> Tensor:

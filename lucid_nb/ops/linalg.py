@@ -26,7 +26,8 @@ def _pull_matmul(ops: Any, info: Info, g: Any, a: Any, b: Any) -> tuple:
             ops.matmul(ops.conjugate_transpose(a), g) if of_b else None)
 
 
-_matmul = Primitive("matmul", lambda table, a, b: table.matmul(a, b), _pull_matmul, keeps=(0, 1), flops=flops.matmul)
+_matmul = Primitive("matmul", lambda table, a, b: table.matmul(a, b), _pull_matmul, keeps=(0, 1), flops=flops.matmul,
+                    linear=((0,), (1,)))
 _conjugate_transpose = Primitive(
     "conjugate_transpose", lambda table, x: table.permute(_conjugate(table, x), shapes.swapped_last(len(x.shape))),
     lambda ops, info, g: (ops.conjugate_transpose(g),))

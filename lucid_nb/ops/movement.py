@@ -10,7 +10,7 @@ from ..apply import apply, operands
 from ..array import Tensor, fresh
 from ..backend import Table
 from ..errors import DTypeError, ShapeError, is_one_of, told
-from ..op import Info, Primitive, constant
+from ..op import ALL, Info, Primitive, constant
 from ..register import public
 from ..shapes import Shape
 from ..storage import Broadcast, Permute, Reshape, Slice, is_viewable
@@ -46,12 +46,12 @@ def deliver(op: str, result: Tensor, out: Any, casting: str = "same_kind") -> An
 
 # ---------------------------------------------------------------------------------------------- primitives
 _reshape = Primitive("reshape", lambda table, x, shape: table.reshape(x, shape),
-                     lambda ops, info, g, shape: (ops.reshape(g, shape=info.shape(0)),))
+                     lambda ops, info, g, shape: (ops.reshape(g, shape=info.shape(0)),), linear=ALL)
 _permute = Primitive("permute", lambda table, x, axes: table.permute(x, axes),
-                     lambda ops, info, g, axes: (ops.permute(g, axes=shapes.inverse_permutation(axes)),))
+                     lambda ops, info, g, axes: (ops.permute(g, axes=shapes.inverse_permutation(axes)),), linear=ALL)
 _broadcast_to = Primitive("broadcast_to", lambda table, x, shape: table.broadcast_to(x, shape),
-                          lambda ops, info, g, shape: (g,))
-_cast = Primitive("cast", lambda table, x, dtype: table.cast(x, dtype), lambda ops, info, g, dtype: (g,))
+                          lambda ops, info, g, shape: (g,), linear=ALL)
+_cast = Primitive("cast", lambda table, x, dtype: table.cast(x, dtype), lambda ops, info, g, dtype: (g,), linear=ALL)
 
 
 def _real_parts(table: Table, x: Any) -> Any:
@@ -63,7 +63,7 @@ def _real_parts(table: Table, x: Any) -> Any:
     return table.slice(pairs, (..., 0))
 
 
-_real = Primitive("real", _real_parts, lambda ops, info, g: (g,))
+_real = Primitive("real", _real_parts, lambda ops, info, g: (g,), linear=ALL)
 
 
 def _pull_concatenate(ops: Any, info: Info, g: Any, axis: int) -> list[Any]:
@@ -77,15 +77,16 @@ def _pull_concatenate(ops: Any, info: Info, g: Any, axis: int) -> list[Any]:
     return parts
 
 
-_concatenate = Primitive("concatenate", lambda table, *xs, axis: table.concatenate(xs, axis), _pull_concatenate)
+_concatenate = Primitive("concatenate", lambda table, *xs, axis: table.concatenate(xs, axis), _pull_concatenate,
+                         linear=ALL)
 
 
 _to_device = Primitive("to_device",
                        lambda table, x, device, home: backend.table(device).from_numpy(table.to_numpy(x)),
-                       lambda ops, info, g, device, home: (ops.to_device(g, device=home, home=device),))
-_copy = Primitive("copy", lambda table, x: table.copy(x), lambda ops, info, g: (g,))
+                       lambda ops, info, g, device, home: (ops.to_device(g, device=home, home=device),), linear=ALL)
+_copy = Primitive("copy", lambda table, x: table.copy(x), lambda ops, info, g: (g,), linear=ALL)
 _copied_reshape = Primitive("copied_reshape", lambda table, x, shape: table.reshape(table.copy(x), shape),
-                            lambda ops, info, g, shape: (ops.reshape(g, shape=info.shape(0)),))
+                            lambda ops, info, g, shape: (ops.reshape(g, shape=info.shape(0)),), linear=ALL)
 
 
 ORDERS = ("C", "F", "A")

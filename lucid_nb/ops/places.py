@@ -43,10 +43,11 @@ def _spread(ops: Any, info: Info, g: Any, places: Any, axis: int) -> Any:
 
 
 _take = Primitive("take_along", _take_along,
-                  lambda ops, info, g, places, axis: (_spread(ops, info, g, places, axis), None), keeps=(1,))
+                  lambda ops, info, g, places, axis: (_spread(ops, info, g, places, axis), None), keeps=(1,),
+                  linear=((0,),))
 _add = Primitive("add_along", _add_along,
                  lambda ops, info, g, places, axis: (g, None, ops.take_along(g, places, axis=axis)), keeps=(1,),
-                 flops=flops.per_input(1, 2))
+                 flops=flops.per_input(1, 2), linear=((0, 2),))
 _routed = Primitive("routed", lambda table, x, values, places, axis: values,
                     lambda ops, info, g, places, axis: (_spread(ops, info, g, places, axis), None, None), keeps=(2,))
 

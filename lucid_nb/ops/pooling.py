@@ -12,7 +12,7 @@ from ..apply import apply
 from ..array import Tensor
 from ..backend import Table
 from ..errors import DTypeError, ShapeError
-from ..op import Info, Primitive, registry
+from ..op import ALL, Info, Primitive, registry
 from ..shapes import Shape, product
 from ..windows import Axis, cells, reads
 from .movement import as_tensor, astype, reshape
@@ -126,11 +126,12 @@ def _pull_max_grad(ops: Any, info: Info, g: Any, places: Any, sizes: Shape) -> t
 
 
 _max = Primitive("max_pool", _max_pool, _pull_max, keeps=(2,), flops=flops.max_pool)
-_max_grad = Primitive("max_pool_grad", _max_pool_grad, _pull_max_grad, keeps=(1,), flops=flops.per_input(1))
+_max_grad = Primitive("max_pool_grad", _max_pool_grad, _pull_max_grad, keeps=(1,), flops=flops.per_input(1),
+                      linear=((0,),))
 _average = Primitive("avg_pool", _avg_pool, lambda ops, info, g, **how: (ops.avg_pool_grad(g, **how),),
-                     flops=flops.avg_pool)
+                     flops=flops.avg_pool, linear=ALL)
 _average_grad = Primitive("avg_pool_grad", _avg_pool_grad, lambda ops, info, g, **how: (ops.avg_pool(g, **how),),
-                          flops=flops.avg_pool)
+                          flops=flops.avg_pool, linear=ALL)
 
 
 # ----------------------------------------------------------------------------------------------- functions

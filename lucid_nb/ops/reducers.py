@@ -8,7 +8,7 @@ import numpy as np
 from .. import backend, dtypes, flops, shapes
 from ..expr import Expr, Vocabulary, trace
 from ..facts import Facts, Rule
-from ..op import RESULT, Elementwise, Info, Primitive, registry
+from ..op import ALL, RESULT, Elementwise, Info, Primitive, registry
 from ..storage import Slice
 
 
@@ -59,11 +59,11 @@ def spread(ops: Any, info: Info, g: Any, axes: shapes.Shape) -> Any:
     return ops.reshape(g, shape=shapes.reduced_shape(info.shape(0), axes, True))
 
 
-def _total(kind: str, pullback: Callable, keeps: tuple[int, ...] = ()) -> Primitive:
+def _total(kind: str, pullback: Callable, keeps: tuple[int, ...] = (), linear: Any = ()) -> Primitive:
     """A sum or product over axes, in the dtype of its operand."""
     return Primitive(kind, lambda table, x, axes, keepdims, dtype=None:
                      table.reduce(kind, x, axes, keepdims, dtype or table.dtype_of(x)), pullback, keeps,
-                     flops=flops.merged)
+                     linear=linear, flops=flops.merged)
 
 
 def _pull_sum(ops: Any, info: Info, g: Any, axes: shapes.Shape, keepdims: bool, dtype: Any = None) -> tuple:
@@ -126,7 +126,7 @@ def _pull_nanprod(ops: Any, info: Info, g: Any, x: Any, axes: shapes.Shape, keep
     return (ops.if_number(x, _pull_prod(ops, info, g, ops.number_or_one(x), axes, keepdims)[0]),)
 
 
-sum_of, prod_of = _total("sum", _pull_sum), _total("prod", _pull_prod, (0,))
+sum_of, prod_of = _total("sum", _pull_sum, linear=ALL), _total("prod", _pull_prod, (0,))
 nansum_of, nanprod_of = _total("nansum", _pull_nansum, (0,)), _total("nanprod", _pull_nanprod, (0,))
 
 

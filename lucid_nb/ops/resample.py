@@ -14,7 +14,7 @@ import numpy as np
 from .. import dtypes, flops
 from ..apply import apply
 from ..array import Tensor
-from ..op import Info, Primitive
+from ..op import ALL, Info, Primitive
 from ..shapes import product
 from .indexing import take
 from .movement import astype
@@ -68,7 +68,7 @@ def _pull_resample(ops: Any, info: Info, g: Any, axis: int, taps: Taps) -> tuple
     return (ops.resample(g, axis=axis, taps=taps.transposed),)
 
 
-_resampled = Primitive("resample", _resample, _pull_resample, flops=flops.resampling)
+_resampled = Primitive("resample", _resample, _pull_resample, flops=flops.resampling, linear=ALL)
 
 
 def resample(x: Tensor, first: int, every: Sequence[Taps]) -> Tensor:

@@ -8,7 +8,7 @@ from ..array import Tensor
 from ..errors import DTypeError, ShapeError
 from ..expr import trace
 from ..facts import Facts, Rule
-from ..op import RESULT, Elementwise, Info, Primitive, registry
+from ..op import ALL, RESULT, Elementwise, Info, Primitive, registry
 from ..register import public
 from ..storage import Slice
 from .hosted import entry
@@ -71,7 +71,7 @@ def _pull_recurrence(ops: Any, info: Info, g: Any, factor: Any, y: Any, axis: in
 
 _cumsum = Primitive("cumsum", lambda table, x, axis: entry(table, "scan")("sum", x, axis),
                     lambda ops, info, g, axis: (_turned(ops, ops.cumsum(_turned(ops, g, axis), axis=axis), axis),),
-                    flops=flops.per_input(1))
+                    flops=flops.per_input(1), linear=ALL)
 _cumprod = Primitive("cumprod", lambda table, x, axis: entry(table, "scan")("prod", x, axis), _pull_cumprod,
                      keeps=(0, RESULT), flops=flops.per_input(1))
 _logcumsumexp = Primitive("logcumsumexp", lambda table, x, axis: entry(table, "scan")("logsumexp", x, axis),

@@ -66,7 +66,7 @@ def _pull_products(ops: Any, info: Info, g: Any, x: Any, index: Any, values: Any
 
 _sum_along = Primitive("sum_along", lambda table, x, index, values, axis: table.scatter_along(
     "sum", x, index, values, axis), lambda ops, info, g, index, axis: (
-        g, None, ops.along(g, index, axis=axis)), keeps=(1,), flops=flops.per_input(1, 2))
+        g, None, ops.along(g, index, axis=axis)), keeps=(1,), flops=flops.per_input(1, 2), linear=((0, 2),))
 _set_along = Primitive("set_along", lambda table, x, index, values, axis: table.scatter_along(
     "set", x, index, values, axis), _pull_set, keeps=(1,))
 _last_along = Primitive("is_last_along", _is_last_along, None)

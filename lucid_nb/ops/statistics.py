@@ -10,7 +10,7 @@ from ..apply import apply
 from ..array import Tensor, fresh
 from ..errors import DTypeError, ShapeError
 from ..expr import Expr, Vocabulary
-from ..op import Info, Primitive, registry
+from ..op import ALL, Info, Primitive, registry
 from ..register import functions, public
 from .movement import as_tensor, astype, broadcast_to, deliver
 from .reducers import internal, real_dtype, spread
@@ -50,7 +50,8 @@ def _variance_by_moments(table: Any, x: Any, axes: shapes.Shape, keepdims: bool,
 
 # Both for devices that have the entry `moments`. The mean of equal elements is exactly their value.
 _centre = Primitive("centre", lambda table, x, axes, keepdims:
-                    table.moments(x, axes, keepdims)[0].astype(table.dtype_of(x)), _pull_mean, flops=flops.per_input(1))
+                    table.moments(x, axes, keepdims)[0].astype(table.dtype_of(x)), _pull_mean, flops=flops.per_input(1),
+                    linear=ALL)
 _variance = Primitive("variance", _variance_by_moments, _pull_variance, keeps=(0,), flops=flops.per_input(4))
 
 

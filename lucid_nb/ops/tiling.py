@@ -10,7 +10,7 @@ from .. import dtypes, shapes
 from ..apply import apply, as_array
 from ..array import Tensor
 from ..errors import DTypeError, ShapeError
-from ..op import Info, Primitive
+from ..op import ALL, Info, Primitive
 from ..register import public
 from ..storage import Broadcast, Slice
 from .movement import _copied_reshape, as_tensor, duplicate, joined, reshape
@@ -27,7 +27,7 @@ def _pull_repeat(ops: Any, info: Info, g: Any, counts: int | np.ndarray, axis: i
     return (ops.permute(found, axes=shapes.inverse_permutation(order)),)
 
 
-_repeat = Primitive("repeat_by", lambda table, x, counts, axis: table.repeat(x, counts, axis), _pull_repeat)
+_repeat = Primitive("repeat_by", lambda table, x, counts, axis: table.repeat(x, counts, axis), _pull_repeat, linear=ALL)
 
 
 @public()

@@ -52,13 +52,13 @@ def _conjugates(ops: Any, info: Info, a: Any, b: Any) -> tuple:
 
 # Each is linear in both operands, and the three are each other's adjoints.
 _conv = Primitive("conv", lambda table, x, w, window: table.conv(x, w, window), _pull_conv, keeps=(0, 1),
-                  flops=flops.conv)
+                  flops=flops.conv, linear=((0,), (1,)))
 _conv_input_grad = Primitive(
     "conv_input_grad", lambda table, g, w, window, x_shape: table.conv_input_grad(g, w, window, x_shape),
-    _pull_input_grad, keeps=(0, 1), flops=flops.conv_input_grad)
+    _pull_input_grad, keeps=(0, 1), flops=flops.conv_input_grad, linear=((0,), (1,)))
 _conv_weight_grad = Primitive(
     "conv_weight_grad", lambda table, x, g, window, w_shape: table.conv_weight_grad(x, g, window, w_shape),
-    _pull_weight_grad, keeps=(0, 1), flops=flops.conv_weight_grad)
+    _pull_weight_grad, keeps=(0, 1), flops=flops.conv_weight_grad, linear=((0,), (1,)))
 
 MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
