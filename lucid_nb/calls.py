@@ -83,7 +83,7 @@ def _flops_behind(self: Tensor) -> int:
     return sum(call.flops for call in recorded_behind(self))
 
 
-Tensor.flops = property(_flops_behind)  # type: ignore[attr-defined]
+Tensor.flops = property(_flops_behind, doc=_flops_behind.__doc__)  # type: ignore
 
 
 # ------------------------------------------------------------------------------------------------- in a block
