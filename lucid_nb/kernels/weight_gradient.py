@@ -27,6 +27,7 @@ PACKED = 1 << 17                 # numbers that are packed at a time, for the sa
 ALIGN = 16                       # results that a run of a part of a line is a multiple of
 VECTOR = 16                      # multiply-adds that cost as much as an element of other loops
 ACROSS = 1.2                     # storing a number of a tile that lies across, in numbers packed
+UNEVEN = 4                       # groups for each thread that are shared evenly enough
 PAGE, FEW_ROWS = 4096, 9         # rows this far apart share a set of the nearest cache, which holds few of them
 
 
@@ -126,8 +127,10 @@ def _words(dtype: str, groups: int, sizes: tuple[int, int], depth: int, run: tup
     packs = [microkernel.pack_address(dtype, cols, True) for cols in (cut.wide, cut.last)]
     panels = ceil(sizes[1] / cut.wide)
     at_once = min(panels, max(1, PACKED // (depth * cut.wide)))
-    by_cols = panels >= thread_count                     # threads that take other panels do not pack the same ones
-    row_pieces, col_pieces = (1, thread_count) if by_cols else (min(thread_count, cut.panels), 1)
+    pieces = 1 if groups >= UNEVEN * thread_count else thread_count
+    # Threads that take other panels do not pack the same ones, those that take other rows may share more evenly.
+    by_cols = ceil(panels / pieces) * cut.panels <= ceil(cut.panels / pieces) * panels
+    row_pieces, col_pieces = (1, pieces) if by_cols else (pieces, 1)
     return np.array([cut.high, cut.low, cut.high_panels, cut.panels, cut.wide, cut.last, panels, at_once, *packs,
                      *tiles, groups, sizes[1], row_pieces, col_pieces,
                      min(thread_count, groups * row_pieces * col_pieces), at_once * depth * cut.wide + lanes, *run,

@@ -9,23 +9,25 @@ from functools import partial
 from llvmlite import ir
 
 from . import correlation_tile, emission
+from . import weight_words as at
 from .emission import INDEX, Emitter
 
 
 def address(dtype: str, rows: int, vectors: int, across: bool) -> int:
-    """The address of `void tile(lines, cols, a, places, offsets, panel, c, c_row, count, adds)`.
+    """The address of `void tile(lines, cols, a, places, offsets, panel, c, c_row, count, adds, ahead, ahead_step)`.
 
     C[i, j] (+)= the sum over lines r and results k of a[places[r] + offsets[i] + k] panel[(r cols + k) w + j] for
     j < count, which is more than vectors - 1 vectors; w = vectors * lanes. C[i, j] lies at c + i c_row + j, and where
-    it lies `across`, at c + j c_row + i.
+    it lies `across`, at c + j c_row + i. Meanwhile as many numbers are prefetched from each of AHEAD places, ahead_step
+    numbers apart.
     """
-    return emission.kernel(f"weight gradient {rows}x{vectors}" + " across" * across, dtype, "iipppppiii",
+    return emission.kernel(f"weight gradient {rows}x{vectors}" + " across" * across, dtype, "iipppppiiipi",
                            partial(multiply, rows, vectors, across))
 
 
 def multiply(rows: int, vectors: int, across: bool, e: Emitter, lines: ir.Value, cols: ir.Value, a: ir.Value,
              places: ir.Value, offsets: ir.Value, panel: ir.Value, c: ir.Value, c_row: ir.Value, count: ir.Value,
-             adds: ir.Value) -> None:
+             adds: ir.Value, ahead: ir.Value, ahead_step: ir.Value) -> None:
     """Each number that is read in place meets the vectors of the panel."""
     starts = [e.at(a, e.load(e.at(offsets, i, INDEX), INDEX)) for i in range(rows)]
     for i in range(vectors * e.lanes if across else rows):
@@ -35,16 +37,18 @@ def multiply(rows: int, vectors: int, across: bool, e: Emitter, lines: ir.Value,
         place = e.load(e.at(places, r, INDEX), INDEX)
 
         def result(k: ir.Value, carried: list) -> Sequence:
-            right, *sums = carried
+            right, coming, *sums = carried
+            for i in range(at.AHEAD):
+                e.prefetch(e.at(coming, e.mul(ahead_step, i)))
             operands = [e.load_vector(e.at(right, j * e.lanes)) for j in range(vectors)]
             for i, start in enumerate(starts):
                 one = e.splat(e.load(e.at(start, e.add(place, k))))
                 for j, operand in enumerate(operands):
                     sums[i * vectors + j] = e.multiply_add(one, operand, sums[i * vectors + j])
-            return [e.at(right, vectors * e.lanes), *sums]
+            return [e.at(right, vectors * e.lanes), e.at(coming, 1), *sums]
         return e.loop(0, cols, result, carried)
 
-    sums = e.loop(0, lines, line, [panel, *[e.zero()] * (rows * vectors)])[1:]
+    sums = e.loop(0, lines, line, [panel, ahead, *[e.zero()] * (rows * vectors)])[2:]
     if across:
         for first in range(0, rows, e.lanes):
             part = min(e.lanes, rows - first)

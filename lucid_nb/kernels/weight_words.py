@@ -12,3 +12,5 @@ WIDTH, RUN_LINES, RUN_COLS, SPAN = range(20, 24)
 # Steps in numbers: of the operand in place from group to group; of the packed one from image to image, group and
 # column; of the result from group to group, row and column.
 A_GROUP, B_IMAGE, B_GROUP, B_COL, C_GROUP, C_ROW, C_COL = range(24, 31)
+
+AHEAD = 4                    # columns of the next run that a tile asks memory for

@@ -25,7 +25,7 @@ def pack_run(plan, b, first, depth, panel, stop, packed):
 
 
 @block
-def multiply_tile(plan, number, panel, lines, cols, a, places, offsets, packed, c, adds):
+def multiply_tile(plan, number, panel, lines, cols, a, places, offsets, packed, c, adds, ahead, ahead_step):
     """Block `number` of rows by one packed panel."""
     is_high, before = number < plan[at.HIGH_BLOCKS], min(number, plan[at.HIGH_BLOCKS])
     row, col = before * plan[at.HIGH] + (number - before) * plan[at.LOW], panel * plan[at.WIDE]
@@ -35,17 +35,23 @@ def multiply_tile(plan, number, panel, lines, cols, a, places, offsets, packed, 
         tile = plan[at.HIGH_WIDE] if is_high else plan[at.LOW_WIDE]
     call_address(tile, lines, cols, address_of(a), address_of(places), address_of(shift(offsets, row)),
                  address_of(packed), address_of(shift(c, row * plan[at.C_ROW] + col * plan[at.C_COL])),
-                 max(plan[at.C_ROW], plan[at.C_COL]), plan[at.COLS] - col, adds)
+                 max(plan[at.C_ROW], plan[at.C_COL]), plan[at.COLS] - col, adds, address_of(ahead), ahead_step)
 
 
 @block
-def multiply_run(plan, first, last, panel, stop, lines, cols, a, places, offsets, packed, c, adds):
-    """Blocks [first, last) of rows by the packed panels [panel, stop), neighbours in the result one after the other."""
+def multiply_run(plan, first, last, panel, stop, lines, cols, a, places, offsets, packed, c, adds, coming):
+    """Blocks [first, last) of rows by the packed panels [panel, stop), neighbours in the result one after the other.
+
+    Each tile asks memory for some columns of the run that follows, which begins at `coming`, until it has all.
+    """
     blocks, panels, step = last - first, stop - panel, plan[at.WIDE] * lines * cols
     for turn in range(blocks * panels):
         row, col = (turn // panels, turn % panels) if plan[at.C_COL] == 1 else (turn % blocks, turn // blocks)
-        multiply_tile(plan, first + row, panel + col, lines, cols, a, places, offsets, shift(packed, col * step), c,
-                      adds)
+        source, ahead, ahead_step = shift(packed, col * step), packed, 0
+        if turn * at.AHEAD < plan[at.COLS]:
+            ahead, ahead_step = shift(coming, turn * at.AHEAD * plan[at.B_COL]), plan[at.B_COL]
+        multiply_tile(plan, first + row, panel + col, lines, cols, a, places, offsets, source, c, adds, ahead,
+                      ahead_step)
 
 
 @block
@@ -59,15 +65,17 @@ def multiply_item(plan, item, a, b, places, offsets, lines, c, adds, packed):
     last = (row_piece + 1) * plan[at.BLOCKS] // plan[at.ROW_PIECES]
     left = col_piece * plan[at.PANELS] // plan[at.COL_PIECES]
     right = (col_piece + 1) * plan[at.PANELS] // plan[at.COL_PIECES]
-    line, col = 0, 0
+    line, col, size = 0, 0, plan[at.B_COL]
     while line < lines:
         count, cols, panel = min(plan[at.RUN_LINES], lines - line, span - line % span), width - col, left
         cols = min(cols, plan[at.RUN_COLS])
+        following = line * width + col + count * cols
+        coming = shift(b, following // size * plan[at.B_IMAGE] + following % size)
         while panel < right:
             stop = min(right, panel + plan[at.PANELS_AT_ONCE])
             pack_run(plan, b, line * width + col, count * cols, panel, stop, packed)
             multiply_run(plan, first, last, panel, stop, count, cols, shift(a, col), shift(places, line), offsets,
-                         packed, c, adds)
+                         packed, c, adds, coming)
             panel = stop
         adds, col = 1, col + cols
         if col == width:
