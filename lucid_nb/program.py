@@ -62,7 +62,7 @@ def type_program(outputs: Sequence[Expr], inputs: Sequence[str], native: Iterabl
     one dtype of inputs that is computed in it (float16 in, float16 out). Literals beside real parts are real.
     """
     outputs = expand(outputs, native)
-    compute = max((COMPUTE.get(name, name) for name in inputs), key=_RANK.index, default="float64")
+    compute = compute_dtype(inputs)
     deciding = {name for name in inputs if COMPUTE.get(name, name) == compute}
     storage = deciding.pop() if len(deciding) == 1 else compute
     number: dict[Expr | tuple[Expr, str], int] = {}
@@ -94,6 +94,11 @@ def type_program(outputs: Sequence[Expr], inputs: Sequence[str], native: Iterabl
     return Program(tuple(inputs), tuple(steps), values, results, warns)
 
 
+def compute_dtype(inputs: Sequence[str]) -> str:
+    """What a program of inputs of these dtypes computes in: the widest of what each computes in."""
+    return max((COMPUTE.get(name, name) for name in inputs), key=_RANK.index, default="float64")
+
+
 def _literal_dtype(kinds: Sequence[str], compute: str) -> str:
     """The dtype of a literal beside operands of these: real where complex numbers are computed with and they are."""
     numbers = {kind for kind in kinds if kind != "bool"}
@@ -114,3 +119,33 @@ def _step_dtype(node: Expr, args: Sequence[str], inputs: Sequence[str], compute:
     if result == "same":
         return values[0] if len({*values}) == 1 else COMPLEX.get(compute, compute) if {*values} & {*REAL} else compute
     return result
+
+
+ALONG, ROW, COLUMNS = "along", "row", "columns"
+
+
+@dataclass(frozen=True)
+class RowProgram:
+    """A program over rows of elements, with reductions of rows in it.
+
+    Inputs of `program` are first the arrays, then `scalars` numbers that are one for all rows, then the value of each
+    reduction: (kind, number of the output that it is taken of), "sum", "max" or "min", which reads only earlier ones.
+    `kinds`: has an array elements ALONG the row, or one a ROW? `results`: the remaining outputs, in the same words, or
+    COLUMNS where elements are summed over all rows.
+    """
+
+    program: Program
+    kinds: tuple[str, ...]
+    scalars: int
+    reductions: tuple[tuple[str, int], ...]
+    results: tuple[str, ...]
+
+    @cached_property
+    def text(self) -> str:
+        """The canonical text."""
+        return f"{self.program.text}\n{self.kinds} {self.scalars} {self.reductions} {self.results}"
+
+    @property
+    def compute(self) -> str:
+        """What is computed in."""
+        return next(step.dtype for step in self.program.steps if step.dtype != "bool")

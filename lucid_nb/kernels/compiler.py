@@ -71,19 +71,30 @@ def module_object(module, symbol, optimise=True, interleaves=True, check=None, a
     import llvmlite.binding as llvm
     machine = target_machine()
     module = llvm.parse_assembly(module) if isinstance(module, str) else module
-    for item in (*module.functions, *module.global_variables):
-        if not item.is_declaration and item.name != symbol:
-            item.linkage = "internal"
+    _hide_all_but(module, symbol)
     if optimise:
         tuning = llvm.create_pipeline_tuning_options(speed_level=3)
         tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = not as_written
         tuning.loop_interleaving = interleaves
-        passes = llvm.create_pass_builder(machine, tuning)
-        passes.getModulePassManager().run(module, passes)
+        _run_passes(module, machine, tuning)
     module.verify()
     if check is not None:
         check(module)
     return machine.emit_object(module)
+
+
+def _hide_all_but(module, symbol):
+    """Make all that a module defines internal, except for one function."""
+    for item in (*module.functions, *module.global_variables):
+        if not item.is_declaration and item.name != symbol:
+            item.linkage = "internal"
+
+
+def _run_passes(module, machine, tuning):
+    """Optimise a module."""
+    import llvmlite.binding as llvm
+    passes = llvm.create_pass_builder(machine, tuning)
+    passes.getModulePassManager().run(module, passes)
 
 
 def numba_type(kind):
@@ -146,9 +157,35 @@ def _operand(builder, table, number, kind, wanted):
     return word if kind.bitwidth == WORD_BITS else builder.trunc(word, wanted)
 
 
+def scalar_bitcode(function, kinds, returned, symbol):
+    """The LLVM bitcode of a module in which `symbol` is a function of numbers that says what `function` says.
+
+    Optimised, but for vectors: it becomes part of the loops that call it.
+    """
+    import llvmlite.binding as llvm
+    kinds, returned = tuple(map(numba_type, kinds)), numba_type(returned)
+    module, _ = _linked(function, kinds, kinds, lambda builder, inner, *arguments: list(arguments), symbol, returned)
+    _hide_all_but(module, symbol)
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.loop_vectorization = tuning.slp_vectorization = False
+    _run_passes(module, target_machine(), tuning)
+    return module.as_bitcode()
+
+
 def _c_function(function, arguments, exported, unpack, symbol, returned=None, interleaves=True):
-    """Numba's own cfunc would wrap a kernel in code that reports exceptions: it needs the GIL and a dozen Python
-    symbols. A kernel cannot raise, which is checked; this wrapper converts the arguments, calls, drops the status."""
+    """The object of a compiled function under a C signature. A kernel cannot raise, which is checked."""
+    module, name = _linked(function, arguments, exported, unpack, symbol, returned)
+    # Inlined, the kernel would lose its attributes: vector width, and pointers that do not overlap.
+    module.get_function(name).add_function_attribute("noinline")
+    return module_object(module, symbol, interleaves=interleaves, check=partial(_check_cannot_raise, name))
+
+
+def _linked(function, arguments, exported, unpack, symbol, returned):
+    """The LLVM module of a compiled function, what it calls, and `symbol`, its C form; and its own name in it.
+
+    Numba's own cfunc would wrap a kernel in code that reports exceptions: it needs the GIL and a dozen Python symbols.
+    This wrapper converts the arguments, calls, drops the status.
+    """
     from numba.core.compiler_lock import global_compiler_lock
     contexts = _contexts()          # before the lock of the compiler, which their making takes in its turn
     with global_compiler_lock:
@@ -160,10 +197,7 @@ def _c_function(function, arguments, exported, unpack, symbol, returned=None, in
         module = library._final_module
         for helper in dict.fromkeys(library._linking_libraries):
             module.link_in(helper._get_module_for_linking(), preserve=True)
-        # Inlined, the kernel would lose its attributes: vector width, and pointers that do not overlap.
-        module.get_function(result.fndesc.llvm_func_name).add_function_attribute("noinline")
-        return module_object(module, symbol, interleaves=interleaves,
-                             check=partial(_check_cannot_raise, result.fndesc.llvm_func_name))
+        return module, result.fndesc.llvm_func_name
 
 
 def _check_cannot_raise(name, module):

@@ -27,7 +27,7 @@ from ..errors import BackendError
 from . import compiler, objects
 from .compiler import elementwise_object, module_object, range_object, ufunc_loop_object, words_object
 
-__all__ = ["RangeKernel", "StoreError", "clear", "elementwise_object", "has", "load", "module_object",
+__all__ = ["RangeKernel", "StoreError", "clear", "elementwise_object", "has", "keep", "load", "module_object",
            "path", "range_object", "size", "ufunc_loop_object", "words_object"]
 
 MAGIC = b"LUCIDNB1"
@@ -56,6 +56,17 @@ def load(text: str, compile_kernel: Callable[[str], bytes]) -> int:
         if key not in _addresses:
             _addresses[key] = _obtain(key, compile_kernel)
         return _addresses[key]
+
+
+def keep(text: str, make: Callable[[], bytes]) -> bytes:
+    """Bytes whose complete source is `text`, such as bitcode that several kernels take in; made once, then read."""
+    key = key_of(text)
+    with _lock:
+        with suppress(OSError, KeyError, StoreError):
+            return _checked(_read(key), "")
+        found = make()
+        _write(key, pack("", found))
+        return found
 
 
 def has(text: str) -> bool:
@@ -169,15 +180,20 @@ def pack(symbol: str, code: bytes) -> bytes:
 
 def unpack(data: bytes, symbol: str) -> bytes:
     """The object that must export `symbol`, after the checksum: LLVM crashes on a truncated or foreign object."""
+    code = _checked(data, symbol)
+    check(code)
+    return code
+
+
+def _checked(data: bytes, symbol: str) -> bytes:
+    """What was stored under a symbol, if it is whole."""
     payload = data[40:]
     if data[:8] != MAGIC or hashlib.sha256(payload).digest() != data[8:40]:
         raise StoreError("store: a stored kernel is damaged. It is compiled again.")
     (length,) = struct.unpack_from("<I", payload)
     if payload[4:4 + length] != symbol.encode():
         raise StoreError("store: a stored kernel has another's name. It is compiled again.")
-    code = payload[4 + length:]
-    check(code)
-    return code
+    return payload[4 + length:]
 
 
 def check(code: bytes) -> None:

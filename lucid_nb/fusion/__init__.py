@@ -1,0 +1,110 @@
+"""`fuse(f)`: an elementwise program, with broadcasting and reductions of rows, as one kernel forward and one backward.
+
+`trace.py` turns a function into a plan, `rows.py` says what its programs are made of, `fused.py` makes an op of each.
+"""
+
+import functools
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from .. import tape
+from ..apply import as_operand
+from ..array import Tensor
+from ..trees import flatten, unflatten
+from .plan import Plan
+from .trace import traced
+from .traced import Traced, Untraceable
+
+PLANS = 256          # sets of shapes and dtypes that a function remembers
+
+
+def fuse(function: Callable | None = None, *, explain: bool = False) -> Any:
+    """A function that does what `function` does, with as few kernels as its elementwise parts need.
+
+    It is traced once for each set of shapes and dtypes of its arguments (nested tuples, lists, dicts and dataclasses of
+    tensors; anything else among them must be hashable). Broadcasting, formulas and sums, means, variances, extremes,
+    softmax and logsumexp over the last axis become one kernel, which saves its inputs only, and one for its gradient,
+    to any order; other ops stay ordinary ones around it. Kernels are compiled for dtypes, not for shapes. Tensors that
+    the function has from elsewhere are inputs like others: they are read, and get gradients, at each call. A function
+    that reads values, writes in place or asks for gradients runs as it is. It must depend on nothing but its arguments
+    and tensors, since it is called to be traced only; random numbers would be drawn once.
+
+    `explain`: print what was fused, and why the rest was not, whenever a plan is made; `.explain()` gives the text of
+    the latest. As a decorator with or without parentheses.
+
+    >>> import lucid_nb as lnb
+    >>> @lnb.fuse
+    ... def gelu(x):
+    ...     return 0.5 * x * (1 + lnb.tanh(0.7978845608 * (x + 0.044715 * x ** 3)))
+    >>> round(gelu(lnb.tensor([1.0])).item(), 6)
+    0.841192
+    """
+    return functools.partial(fuse, explain=explain) if function is None else FusedFunction(function, explain)
+
+
+class FusedFunction:
+    """What `fuse` gives: calls a function by plans, one for each set of shapes and dtypes."""
+
+    def __init__(self, function: Callable, prints: bool = False) -> None:
+        self.function, self.prints = function, prints
+        self.plans: dict[Any, Plan | Untraceable] = {}
+        self.latest: Plan | Untraceable | None = None
+        functools.update_wrapper(self, function)
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        return self if owner is None else MethodType(self, owner)
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        leaves, structure = flatten((arguments, options))
+        kinds = list(map(type, leaves))
+        if Traced in kinds:
+            return self.function(*arguments, **options)
+        tensors = [as_operand("fuse", x, "cpu") if isinstance(x, np.ndarray) else x for x in leaves
+                   if isinstance(x, (Tensor, np.ndarray))]
+        key = (structure, tape.modes.enabled, *[key_of(x) for x in leaves])
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = self._learn(key, leaves, structure, tensors)
+        return plan.run(tensors) if isinstance(plan, Plan) else self.function(*arguments, **options)
+
+    def _learn(self, key: Any, leaves: list[Any], structure: Any, tensors: list[Tensor]) -> Plan | Untraceable:
+        """The plan for arguments like these, or why there is none."""
+        def call(stand_ins: list[Traced]) -> Any:
+            rest = iter(stand_ins)
+            filled = [next(rest) if isinstance(x, (Tensor, np.ndarray)) else x for x in leaves]
+            arguments, options = unflatten(structure, filled)
+            return self.function(*arguments, **options)
+        found: Plan | Untraceable
+        try:
+            if not tensors:
+                raise Untraceable("no argument is a tensor")
+            found = traced(call, tensors)
+        except Untraceable as reason:
+            found = reason
+        if len(self.plans) >= PLANS:
+            self.plans.clear()
+        self.plans[key] = self.latest = found
+        if self.prints:
+            print(self.explain())
+        return found
+
+    def explain(self) -> str:
+        """What the latest plan fused, and why the rest was not."""
+        name = getattr(self.function, "__name__", "function")
+        if self.latest is None:
+            return f"{name}: not called yet"
+        if isinstance(self.latest, Untraceable):
+            return f"{name}: not fused, because {self.latest}"
+        return f"{name}: {self.latest.explain()}"
+
+
+def key_of(leaf: Any) -> Any:
+    """What a plan depends on of an argument."""
+    if isinstance(leaf, Tensor):
+        return leaf.shape, leaf.dtype, leaf.device, leaf.requires_grad
+    if isinstance(leaf, np.ndarray):
+        return leaf.shape, leaf.dtype
+    return type(leaf), leaf

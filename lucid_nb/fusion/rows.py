@@ -1,0 +1,163 @@
+"""Expressions over rows: the vocabulary of scalar functions, and reductions of rows among them.
+
+A node stands for one value an element of a row (`along`), or for one a row, which is implicitly repeated where it meets
+elements. The adjoint of that repetition is a sum over the row, so derivatives are programs of the same kind, of any
+order. A reduction of rows is a node that expr.vocabulary does not know; its rule stands here.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ..expr import Expr, Rule, lift, m, make, product, read, substitute, topological, vocabulary
+
+
+class Scalar(float):
+    """A number of the program, not of a formula: a kernel takes it when it runs, so that another compiles nothing."""
+
+    __slots__ = ()
+
+
+def row_sum(x: Expr) -> Expr:
+    """The sum over the row."""
+    return make("row_sum", (x,))
+
+
+def row_max(x: Expr) -> Expr:
+    """The largest of the row; NaN wins."""
+    return make("row_max", (x,))
+
+
+def row_min(x: Expr) -> Expr:
+    """The smallest of the row; NaN wins."""
+    return make("row_min", (x,))
+
+
+def row_scatter(x: Expr, cols: float) -> Expr:
+    """The sum of squared deviations from the mean of a row of so many elements."""
+    return make("row_scatter", (x, lift(Scalar(cols))))
+
+
+def detached(x: Expr) -> Expr:
+    """The value, as a constant."""
+    return make("detached", (x,))
+
+
+def mean_of(x: Expr, cols: Expr) -> Expr:
+    """The mean over a row."""
+    return row_sum(x) / cols
+
+
+# ------------------------------------------------------------------------------------------------------- rules
+def _of_sum(g: Expr, y: Expr, x: Expr) -> tuple[Expr]:
+    return (g,)
+
+
+def _of_extreme(g: Expr, y: Expr, x: Expr) -> tuple[Expr]:
+    """Equals share evenly; where the extreme is NaN, the NaNs are equal to it."""
+    is_best = m.where(y == y, m.where(x == y, 1, 0), m.where(x != x, 1, 0))
+    return (m.where(is_best == 1, g / row_sum(is_best), 0),)
+
+
+def _of_scatter(g: Expr, y: Expr, x: Expr, cols: Expr) -> tuple[Expr | None, None]:
+    """Deviations sum to nothing, so the mean's own change does not count; that of the slope does, in later orders."""
+    return product(g, 2 * (x - mean_of(x, cols))), None
+
+
+RULES: Mapping[str, Rule] = {"row_sum": _of_sum, "row_max": _of_extreme, "row_min": _of_extreme,
+                             "row_scatter": _of_scatter, "detached": lambda g, y, x: (None,)}
+REDUCTIONS = {"row_sum": "sum", "row_max": "max", "row_min": "min"}
+
+
+def _unknown(node: Expr, known: Mapping[Expr, object]) -> list[Expr]:
+    """The nodes below that are not known, arguments first."""
+    order, stack = [], [(node, False)]
+    while stack:
+        each, ready = stack.pop()
+        if ready:
+            order.append(each)
+        elif each not in known:
+            stack.append((each, True))
+            stack.extend((arg, False) for arg in each.args)
+    return order
+
+
+class Along:
+    """Which nodes have elements along the row; `inputs` says it of inputs."""
+
+    def __init__(self, inputs: Sequence[bool]) -> None:
+        self.inputs = inputs
+        self.known: dict[Expr, bool] = {}
+
+    def __call__(self, node: Expr) -> bool:
+        """Has this one?"""
+        if node not in self.known:
+            for each in _unknown(node, self.known):
+                self.known[each] = self.inputs[each.literal] if each.op == "input" else (
+                    not each.op.startswith("row_") and any([self.known[arg] for arg in each.args]))
+        return self.known[node]
+
+    def summed(self, g: Expr, is_wanted: bool) -> Expr:
+        """What arrives at a value: at one that is one a row, the sum over the row."""
+        return g if is_wanted or not self(g) else row_sum(g)
+
+
+def reverse(outputs: Sequence[Expr], cotangents: Sequence[Expr], arity: int,
+            inputs: Sequence[bool]) -> tuple[Expr | None, ...]:
+    """As expr.reverse; `inputs` says which inputs, cotangents included, have elements along the row."""
+    is_along = Along(inputs)
+    adjoint: dict[Expr, Expr] = {}
+
+    def accumulate(node: Expr, g: Expr | None) -> None:
+        if g is None or node.op == "literal":
+            return
+        g = is_along.summed(g, is_along(node))
+        adjoint[node] = adjoint[node] + g if node in adjoint else g
+
+    for node, g in zip(outputs, cotangents):
+        accumulate(node, g)
+    for node in reversed(topological(outputs)):
+        if node.args and node in adjoint:
+            rule = RULES.get(node.op) or vocabulary[node.op].rule
+            for arg, part in zip(node.args, rule(adjoint[node], node, *node.args)):
+                accumulate(arg, part)
+    return tuple(adjoint.get(read(i)) for i in range(arity))
+
+
+# ---------------------------------------------------------------------------------------------------- lowering
+def _lowered_scatter(x: Expr, cols: Expr) -> Expr:
+    deviation = x - mean_of(x, cols)
+    return row_sum(deviation * deviation)
+
+
+LOWERED: Mapping[str, Callable[..., Expr]] = {"detached": lambda x: x, "row_scatter": _lowered_scatter}
+
+
+def lower(outputs: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The outputs by what kernels know: scalar functions, sums and extremes of rows."""
+    new: dict[Expr, Expr] = {}
+    for node in topological(outputs):
+        args = tuple([new[arg] for arg in node.args])
+        rule = LOWERED.get(node.op)
+        new[node] = rule(*args) if rule else make(node.op, args) if args else node
+    return tuple([new[node] for node in outputs])
+
+
+def reductions(outputs: Sequence[Expr]) -> list[Expr]:
+    """The reductions of rows, those first that others are made of."""
+    return [node for node in topological(outputs) if node.op in REDUCTIONS]
+
+
+def scalars(outputs: Sequence[Expr]) -> list[Expr]:
+    """The literals that a kernel takes when it runs; not exponents, which decide how a power is computed."""
+    nodes = topological(outputs)
+    exponents = {node.args[1] for node in nodes if node.op == "power"}
+    return [node for node in nodes if type(node.literal) is Scalar and node not in exponents]
+
+
+def renumbered(outputs: Sequence[Expr], used: Sequence[int]) -> tuple[Expr, ...]:
+    """The outputs with inputs numbered by their place in `used`."""
+    return substitute(outputs, {read(old): read(new) for new, old in enumerate(used)})
+
+
+def used_inputs(outputs: Sequence[Expr]) -> list[int]:
+    """The numbers of the inputs that are read."""
+    return sorted(node.literal for node in topological(outputs) if node.op == "input")

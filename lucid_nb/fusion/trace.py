@@ -1,0 +1,343 @@
+"""Tracing: a function is called once with traced tensors, and what it calls becomes a plan.
+
+Every op that the function calls, on traced tensors or on others, comes here by way of `apply` (the short roads of
+register.py are closed meanwhile). What has a rule grows an expression; anything else becomes an ordinary call of the
+plan, for which its operands are computed by a fused kernel. Ordinary calls also run at once, unrecorded, for the shapes
+and dtypes of what they give.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import apply as applying
+from .. import register, shapes, tape
+from ..apply import apply, as_operand
+from ..array import Tensor
+from ..expr import Expr, read, topological
+from ..op import Elementwise, Primitive
+from ..shapes import Shape
+from ..storage import Broadcast, Movement, Reshape, Slice
+from ..trees import flatten
+from . import rows, rules
+from .fused import Fused, Spec
+from .plan import Plan, Step
+from .traced import Traced, Untraceable
+
+LIMIT = 160          # nodes of an expression, beyond which it is computed: compiling takes time with their number
+_lock = threading.RLock()            # one trace at a time: it changes how all tensors behave
+
+
+@dataclass
+class Joined:
+    """Operands brought together: their expressions over the inputs of the trace, and what their result inherits."""
+
+    trace: "Trace"
+    exprs: list[Expr]
+    is_dropped: bool
+    cols: int | None
+    needs: bool
+
+    def result(self, node: Expr, shape: Shape, dtype: np.dtype, compute: str) -> Traced:
+        """A result of the operands."""
+        found = Traced(self.trace, shape, dtype, expr=node, compute=compute, is_dropped=self.is_dropped,
+                       cols=self.cols, needs=self.needs and dtype.kind == "f")
+        return self.trace.settled(found) if len(topological([node])) > LIMIT else found
+
+
+class Input(NamedTuple):
+    """Where an input of expressions lies among the plan's values, and how it is seen."""
+
+    slot: int
+    is_dropped: bool
+
+
+class Trace:
+    """One trace, and the plan that comes of it."""
+
+    def __init__(self, arguments: Sequence[Tensor]) -> None:
+        self.device = arguments[0].device
+        self.thread, self.is_paused = threading.get_ident(), False
+        self.records = tape.modes.enabled
+        self.values: list[Tensor | None] = list(arguments)     # of slots; of captured ones later slots are None
+        self.inputs: dict[Input, int] = {}
+        self.captured: dict[int, tuple[int, Tensor]] = {}      # by id, kept alive
+        self.steps: list[Step] = []
+        self.arguments = [self.slotted(number, x) for number, x in enumerate(arguments)]
+
+    # ------------------------------------------------------------------------------------------------- slots
+    def slotted(self, slot: int, x: Tensor) -> Traced:
+        """The value of a slot as a traced tensor."""
+        return Traced(self, x.shape, x.dtype, slot=slot, needs=x.requires_grad and self.records)
+
+    def capture(self, x: Tensor) -> Traced:
+        """A tensor that the function has from elsewhere: one more input of the plan."""
+        if isinstance(x, Traced):
+            return x
+        if x.device != self.device:
+            raise Untraceable(f"a tensor lives on {x.device}, the arguments on {self.device}")
+        if id(x) not in self.captured:
+            self.captured[id(x)] = len(self.values), x
+            self.values.append(x)
+        return self.slotted(self.captured[id(x)][0], x)
+
+    def expr_of(self, x: Traced, is_dropped: bool | None = None) -> Expr:
+        """The expression of a value; an input is seen with or without the axis of rows."""
+        if x.expr is not None:
+            return x.expr
+        assert x.slot is not None
+        key = Input(x.slot, x.is_dropped if is_dropped is None else is_dropped)
+        return read(self.inputs.setdefault(key, len(self.inputs)))
+
+    def aligned(self, number: int) -> Shape:
+        """The shape of an input of expressions, with the axis of rows."""
+        key = list(self.inputs)[number]
+        shape = self.shape_of(key.slot)
+        return (*shape, 1) if key.is_dropped else shape
+
+    def shape_of(self, slot: int) -> Shape:
+        """The shape of a slot."""
+        found = self.values[slot]
+        assert found is not None
+        return found.shape
+
+    # ------------------------------------------------------------------------------------------------- joining
+    def join(self, operands: Sequence[Traced | Expr], shape: Shape) -> Joined:
+        """Operands of one formula, whose result has a shape. What does not fit among the others is computed first."""
+        tensors = [x for x in operands if isinstance(x, Traced)]
+        computed = [x for x in tensors if x.expr is not None]
+        is_dropped = bool(computed) and all(x.is_dropped for x in computed)
+        cols = {x.cols for x in computed if x.cols is not None}
+        keep = max(cols, default=None) if len(cols) == 1 else None
+        last = 1 if is_dropped else shape[-1] if shape else 1
+        keep = keep if last in (1, keep) else None
+
+        def placed(x: Traced | Expr) -> Expr:
+            if not isinstance(x, Traced):
+                return x
+            if x.expr is not None and not self._fits(x, shape, is_dropped, keep):
+                x = self.settled(x)
+            return self.expr_of(x, is_dropped)
+        exprs = [placed(x) for x in operands]
+        kept = any(x.cols is not None and x.expr is not None for x in computed)
+        needs = any(x.needs for x in tensors)
+        return Joined(self, exprs, is_dropped, keep if kept else None, needs)
+
+    def _fits(self, x: Traced, shape: Shape, is_dropped: bool, cols: int | None) -> bool:
+        if x.is_dropped != is_dropped or (x.cols is not None and x.cols != cols):
+            return False
+        if x.shape == shape:
+            return True
+        lead = shape if is_dropped else shape[:-1]
+        own = x.aligned[:-1]
+        if x.cols is not None:                        # a reduction, computed again for more rows
+            return own == lead
+        return shapes.product(x.shape) == shapes.product(shape) or not rules.is_dear(self.expr_of(x))
+
+    # --------------------------------------------------------------------------------------------------- calls
+    def call(self, op: Elementwise | Primitive, values: Sequence[Any], params: Mapping[str, Any] | None = None) -> Any:
+        """What `apply` does instead while this thread traces."""
+        if self.is_paused or threading.get_ident() != self.thread:
+            return NotImplemented
+        if not any(isinstance(x, Tensor) for x in values):
+            return NotImplemented
+        is_formula = isinstance(op, Elementwise)
+        operands = [self.capture(x) if isinstance(x, Tensor) else
+                    x if is_formula and type(x) in applying.dtypes.WEAK else
+                    self.capture(as_operand(op.name, x, self.device)) for x in values]
+        found = rules.formula(self, op, operands) if isinstance(op, Elementwise) else \
+            rules.primitive(self, op, operands, params or {})
+        if isinstance(found, str):
+            return self.ordinary(op, operands, params, found)
+        return self.constant(found) if self.records and not tape.modes.enabled else found
+
+    def constant(self, found: Any) -> Any:
+        """Under no_grad: without a gradient."""
+        return tuple([self.detached(x) for x in found]) if type(found) is tuple else self.detached(found)
+
+    def detached(self, x: Tensor) -> Traced:
+        """The value, as a constant."""
+        x = self.capture(x)
+        if not x.needs:
+            return x
+        found = x.like(rows.detached(self.expr_of(x)), x.dtype, x.compute)
+        found.needs = False
+        return found
+
+    def ordinary(self, op: Elementwise | Primitive, operands: Sequence[Any], params: Mapping[str, Any] | None,
+                 reason: str) -> Any:
+        """An op that stays what it is."""
+        scalars = {place: x for place, x in enumerate(operands) if not isinstance(x, Traced)}
+
+        def call(*given: Tensor) -> Any:
+            rest = iter(given)
+            return apply(op, [scalars[place] if place in scalars else next(rest) for place in range(len(operands))],
+                         params)
+        return self.step(call, op.name, [x for x in operands if isinstance(x, Traced)], reason)
+
+    def method(self, name: str, x: Tensor, *arguments: Any) -> Any:
+        """A method of Tensor that stays what it is."""
+        function = getattr(Tensor, name)
+        return self.step(lambda given: function(given, *arguments), name, [self.capture(x)], "a part, or another order")
+
+    def step(self, call: Callable[..., Any], name: str, operands: Sequence[Traced], reason: str,
+             fused: Fused | None = None) -> Any:
+        """A call of the plan, done at once for what it gives."""
+        slots = self.slots_of(operands)
+        step = Step(call, name, tuple(slots), reason, tape.modes.enabled or not self.records, fused)
+        return self.take(step, any(x.needs for x in operands))
+
+    def take(self, step: Step, needs: bool) -> Any:
+        """Add a step to the plan."""
+        values: list[Any] = self.values
+        first = len(values)
+        with self.paused(), tape.grad_mode(False):
+            step.run(values)
+        self.steps.append(step)
+        made = tuple([self.slotted(slot, values[slot]) for slot in range(first, len(values))])
+        for x in made:
+            x.needs = needs and x.dtype.kind in "fc" and tape.modes.enabled
+        return made if len(made) > 1 else made[0]
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Ops of this thread run, while it lasts."""
+        before, self.is_paused = self.is_paused, True
+        try:
+            yield
+        finally:
+            self.is_paused = before
+
+    # ------------------------------------------------------------------------------------------------ movement
+    def moved(self, x: Tensor, step: Movement) -> Traced:
+        """A view: where only axes of extent 1 come or go, the expression stays."""
+        x = self.capture(x)
+        shape = tuple(step.read(np.broadcast_to(np.int8(0), x.shape)).shape)
+        is_trivial = isinstance(step, Reshape) or (isinstance(step, Slice) and all(
+            part is None or part is Ellipsis or part == slice(None) for part in step.index))
+        if shape == x.shape and (is_trivial or isinstance(step, Broadcast)):
+            return x
+        if is_trivial and x.expr is not None:
+            return self.reshaped(x, shape)
+        return self.step(lambda given: given.moved(step), type(step).__name__.lower(), [x], "a view")
+
+    def reshaped(self, x: Traced, shape: Shape) -> Traced:
+        """Another shape: of a value of a row its axis comes or goes, anything else is computed first."""
+        if shape == x.shape:
+            return x
+        if x.expr is not None and not x.is_dropped and x.shape == (*shape, 1):
+            return x.like(x.expr, x.dtype, x.compute, shape=shape, is_dropped=True)
+        if x.expr is not None and x.is_dropped and shape == (*x.shape, 1):
+            return x.like(x.expr, x.dtype, x.compute, shape=shape, is_dropped=False)
+        return self.step(lambda given: given.reshape(shape), "reshape", [x], "a view")
+
+    # ------------------------------------------------------------------------------------------- materialising
+    def settled(self, x: Traced) -> Traced:
+        """The value as one of the plan's."""
+        self.slots_of([x])
+        return x
+
+    def slots_of(self, tensors: Sequence[Traced]) -> list[int]:
+        """The slots of values; what is an expression is computed first, by as few kernels as there are shapes."""
+        waiting: dict[tuple, list[Traced]] = {}
+        for x in {id(x): x for x in tensors if x.slot is None}.values():
+            waiting.setdefault(self._group(x), []).append(x)
+        for group in waiting.values():
+            self._materialise(sorted(group, key=lambda x: x.dtype.kind == "b"))
+        return [self._slot(x) for x in tensors]
+
+    def _slot(self, x: Traced) -> int:
+        assert x.slot is not None
+        return x.slot
+
+    def _group(self, x: Traced) -> tuple:
+        """What the values that one kernel computes have in common."""
+        has_rows = x.cols is not None
+        return (x.aligned[:-1], x.cols, x.compute) if has_rows else (x.aligned, x.is_dropped, x.compute)
+
+    def _materialise(self, group: list[Traced]) -> None:
+        exprs = [self.expr_of(x) for x in group]
+        used = rows.used_inputs(exprs)
+        keys = list(self.inputs)
+        specs = [Spec(self.shape_of(keys[i].slot), self._dtype(keys[i].slot), keys[i].is_dropped) for i in used]
+        shape = shapes.broadcast_shapes("fuse", *[spec.aligned for spec in specs], group[0].aligned)
+        fused = Fused("fused", rows.renumbered(exprs, used), specs,
+                      [Spec(x.shape, x.dtype, x.is_dropped) for x in group], shape[:-1], shape[-1] if shape else 1)
+        slots = tuple([keys[i].slot for i in used])
+        step = Step(lambda *given: apply(fused, given), "fused", slots, "", True, fused)
+        made = self.take(step, any(x.needs for x in group))
+        for x, found in zip(group, made if type(made) is tuple else (made,)):
+            x.slot, x.expr, x.compute, x.cols, x.is_dropped = found.slot, None, None, None, False
+
+    def _dtype(self, slot: int) -> np.dtype:
+        found = self.values[slot]
+        assert found is not None
+        return found.dtype
+
+    # ----------------------------------------------------------------------------------------------- the plan
+    def plan(self, results: Any) -> Plan:
+        """The plan of a function that gave these results."""
+        leaves, structure = flatten(results)
+        self.slots_of([x for x in leaves if isinstance(x, Traced)])
+        numbers = {slot: slot for slot in range(len(self.arguments))}
+        captured = sorted(self.captured.values(), key=lambda pair: pair[0])
+        for place, (slot, _) in enumerate(captured):
+            numbers[slot] = len(self.arguments) + place
+        rest = iter(range(len(self.arguments) + len(captured), len(self.values)))
+        numbers |= {slot: next(rest) for slot in range(len(self.values)) if slot not in numbers}
+        steps = [step._replace(inputs=tuple([numbers[slot] for slot in step.inputs])) for step in self.steps]
+        return Plan([x for _, x in captured], steps, structure,
+                    [(True, numbers[self._slot(x)]) if isinstance(x, Traced) else (False, x) for x in leaves])
+
+
+def traced(function: Callable[[list[Traced]], Any], arguments: Sequence[Tensor]) -> Plan:
+    """The plan of a function of a list of tensors; Untraceable where it does what no plan can repeat."""
+    with _lock:
+        trace = Trace(arguments)
+        with watched(trace):
+            return trace.plan(function(trace.arguments))
+
+
+@contextmanager
+def watched(trace: Trace) -> Iterator[None]:
+    """While it lasts, what this thread does with tensors, traced or not, comes to the trace."""
+    register.close_roads()
+    applying.instead.append(trace.call)
+    kept = {name: vars(Tensor)[name] for name in ("moved", "detach", "element", *REFUSED)}
+    Tensor.moved = _routed(trace, kept["moved"], lambda x, step, raw=None: trace.moved(x, step))  # type: ignore
+    Tensor.detach = _routed(trace, kept["detach"], trace.detached)  # type: ignore[method-assign]
+    Tensor.element = _routed(trace, kept["element"], partial(trace.method, "element"))  # type: ignore[method-assign]
+    for name, what in REFUSED.items():
+        setattr(Tensor, name, _routed(trace, kept[name], _refusal(what)))
+    try:
+        yield
+    finally:
+        for name, method in kept.items():
+            setattr(Tensor, name, method)
+        applying.instead.remove(trace.call)
+        register.reopen_roads()
+
+
+REFUSED = {"write": "it writes in place", "update": "it writes in place", "to_host": "it reads a value",
+           "backward": "it asks for gradients"}
+
+
+def _refusal(what: str) -> Callable:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise Untraceable(what)
+    return refuse
+
+
+def _routed(trace: Trace, method: Callable, instead: Callable) -> Callable:
+    """A method that goes to the trace, where its thread traces."""
+    def call(self: Tensor, *arguments: Any, **options: Any) -> Any:
+        if trace.is_paused or threading.get_ident() != trace.thread:
+            return method(self, *arguments, **options)
+        return instead(self, *arguments, **options)
+    return call
+
