@@ -180,4 +180,5 @@ _sys.modules[__name__].__class__ = _Package
 
 def __dir__() -> list[str]:
     plain = {name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _Module)}
-    return sorted((plain - {"Any"}) | _SUBPACKAGES | _THREADS | {"errors", "CONV_VIEW_LIMIT_MB", "__version__"})
+    here = {"errors", "CONV_VIEW_LIMIT_MB", "ENABLE_FUSION", "__version__"}
+    return sorted((plain - {"Any"}) | _SUBPACKAGES | _THREADS | here)

@@ -1,5 +1,8 @@
 """Layers. Names, arguments, defaults and keys of saved weights are PyTorch's."""
 
+import importlib
+from typing import Any
+
 from . import functional, init, utils
 from .activation import (
     CELU,
@@ -160,3 +163,14 @@ __all__ = ["CELU", "ELU", "GELU", "GLU", "GRU", "LSTM", "RNN", "SELU", "Adaptive
            "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
            "Unfold", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
            "functional", "init", "utils"]
+_PATTERNS = {"EinMix", "Rearrange", "Reduce"}        # layers of the optional package einops, loaded when first used
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PATTERNS:
+        return getattr(importlib.import_module(".patterns", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PATTERNS})
