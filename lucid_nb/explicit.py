@@ -155,7 +155,11 @@ def _embedding(level: Level, weight: Tensor, positions: Tensor, ignored: int | N
     numbers = embedding.rows_of("embedding", weight, rows)
     if _is_shared(weight, level):
         return entered(embedding.embedding(weight, numbers, ignored, False), 0, level)
-    return _getitem(level, weight, (positions,)) if ignored is None else None
+    found = _getitem(level, weight, (positions,))
+    if found is None or ignored is None:
+        return found
+    is_ignored = (positions == ignored).reshape((*positions.shape, 1))
+    return functions["where"](is_ignored, found.detach(), found)
 
 
 # ---------------------------------------------------------------------------------------------------- classes

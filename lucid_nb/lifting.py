@@ -11,7 +11,7 @@ import numpy as np
 
 from . import backend
 from .apply import apply, version_of
-from .array import Tensor
+from .array import Tensor, fresh
 from .backend import Table
 from .batched import Batched, Level, active, arranged, built, levels_of, merged, taken_apart
 from .errors import ShapeError
@@ -60,6 +60,8 @@ def _enter(table: Table, x: Any, axis: int, level: Level) -> Any:
 
 def _leave(table: Table, x: Any, axis: int, level: Level) -> Any:
     """The hidden axis of a level becomes an axis; what is the same for all examples is repeated."""
+    if axis == 0 and isinstance(x, Batched) and x.level is level and x.hidden == level.size != 1:
+        return x.raw                                     # the common case
     wanted = merged(levels_of(x), (level,))
     memory, place, at = arranged(x, wanted), wanted.index(level), len(wanted) - 1 + axis
     below, shape = backend.of(memory), tuple(memory.shape)
@@ -137,12 +139,18 @@ def root_of(memory: Any) -> Any:
 
 
 def entered(x: Tensor, axis: int | None, level: Level) -> Tensor:
-    """A tensor in the innermost level, with its examples along an axis, or the same for all of them."""
+    """A tensor in a level and all outer ones, with its examples along an axis, or the same for all of them."""
     if axis is None:
         return here(x)
     if len(active.levels) > 1:
-        x = lifted(x, merged(levels_of(x.raw), [other for other in active.levels if other is not level]))
-    return _noted(x, apply(_enter_vmap, (x,), {"axis": axis, "level": level}))
+        outer = [other for other in active.levels if other.number < level.number]
+        x = lifted(x, merged(levels_of(x.raw), outer))
+    return _noted(x, _called(_enter_vmap, x, axis=axis, level=level))
+
+
+def _called(op: Primitive, x: Tensor, **params: Any) -> Tensor:
+    """The op on a tensor that is up to date; by the short road where nothing is recorded."""
+    return fresh(op.run((x.raw,), params)) if x.node is None else apply(op, (x,), params)
 
 
 def here(x: Tensor) -> Tensor:
@@ -154,18 +162,17 @@ def lifted(x: Tensor, wanted: Sequence[Level | None]) -> Tensor:
     """A tensor in these levels, which are at least its own."""
     if taken_apart(x.refresh().raw)[1] == tuple(wanted):
         return x
-    return _noted(x, apply(_lift_vmap, (x,), {"inner": levels_of(x.raw), "outer": wanted}))
+    return _noted(x, _called(_lift_vmap, x, inner=levels_of(x.raw), outer=wanted))
 
 
 def explicit(x: Tensor, level: Level) -> Tensor:
     """A tensor with the examples of a level along its first axis."""
-    return apply(_leave_vmap, (x,), {"axis": 0, "level": level})
+    return _called(_leave_vmap, x.refresh(), axis=0, level=level)
 
 
 def left(x: Tensor, axis: int, level: Level) -> Tensor:
     """A tensor out of a level, its examples along an axis, in memory that nothing else has."""
-    found = explicit(x, level) if axis == 0 else apply(_leave_vmap, (x,), {"axis": axis, "level": level})
-    return _owned(x, found, level)
+    return _owned(x, _called(_leave_vmap, x, axis=axis, level=level), level)
 
 
 def left_alone(x: Tensor, level: Level) -> Tensor:
@@ -173,7 +180,7 @@ def left_alone(x: Tensor, level: Level) -> Tensor:
     memory, levels = taken_apart(x.raw)
     if level in levels and memory.shape[levels.index(level)] != 1:
         raise ShapeError("vmap: out_axes is None for a result that differs between examples. Give its axis.")
-    return _owned(x, apply(_same_vmap, (x,), {"level": level}), level)
+    return _owned(x, _called(_same_vmap, x, level=level), level)
 
 
 def _owned(x: Tensor, found: Tensor, level: Level) -> Tensor:
@@ -195,7 +202,7 @@ def lift(found: list[Any]) -> list[Any]:
     """Operands, each in the levels that any of them has."""
     tensors = [x for x in found if isinstance(x, Tensor)]
     kinds = {type(x.raw) for x in tensors}
-    if not any(issubclass(kind, Batched) for kind in kinds) or (len(kinds) == 1 and _agree(tensors)):
+    if len(kinds) == 1 and (not isinstance(tensors[0].raw, Batched) or _agree(tensors)):
         return found
     wanted = merged(*[levels_of(x.raw) for x in tensors])
     return [lifted(x, wanted) if isinstance(x, Tensor) else x for x in found]
@@ -204,6 +211,8 @@ def lift(found: list[Any]) -> list[Any]:
 def _agree(tensors: Sequence[Tensor]) -> bool:
     """Have arrays of one class the same levels?"""
     if len(tensors) == 1:
+        return True
+    if len(tensors) == 2 and tensors[0].raw.level is tensors[1].raw.level and type(tensors[0].raw.raw) is np.ndarray:
         return True
     if not isinstance(tensors[0].raw.raw, Batched):
         return len({x.raw.level for x in tensors} - {None}) < 2

@@ -359,6 +359,8 @@ def is_viewable(storage: Storage, raw: Raw, steps: "tuple[Movement, ...]", shape
     """
     if isinstance(raw, np.ndarray):
         geometry = raw
+    elif not (storage.aliases or steps):
+        return True
     elif storage.aliases:
         geometry = _hollow(tuple(raw.shape), raw.strides)
     else:

@@ -200,11 +200,13 @@ def _warn(reason: Unbatchable) -> None:
         code = trace.tb_frame.f_code
         if not code.co_filename.startswith(tape.PACKAGE):
             name, place = "", (code, trace.tb_lasti)
-        elif code.co_name in functions or (code.co_name.startswith("__") and not name) or code.co_name in READING:
-            name = name or READING.get(code.co_name, code.co_name.strip("_"))
+        elif not name and (code.co_name in functions or code.co_name in READING or "functional" in code.co_filename):
+            name = READING.get(code.co_name, code.co_name)
         trace = trace.tb_next
     warnings.warn(f"vmap: {name or 'an op'} at {tape.line_of(place)} reads on the host what differs between examples, "
                   "so they run one by one. Use where, or index with tensors of integers.", stacklevel=3)
 
 
-READING = {"getitem": "indexing", "setitem": "indexing", "to_host": "reading"}
+READING = {"getitem": "indexing", "setitem": "indexing", "__bool__": "bool", "__float__": "float", "__int__": "int",
+           "__complex__": "complex", "__index__": "index", "__array__": "NumPy", "__repr__": "repr", "item": "item",
+           "__format__": "format", "__contains__": "in", "numpy": "numpy", "tolist": "tolist", "__hash__": "hash"}

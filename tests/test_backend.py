@@ -25,7 +25,7 @@ def test_each_entry_is_there_or_has_a_reason_on_cuda():
 
 
 def test_missing_entry_says_why_and_what_to_do():
-    module = SimpleNamespace(ALIASES=False, UNSUPPORTED={"assign": "Use put_slice."})
+    module = SimpleNamespace(ALIASES=False, DEVICE="probe", UNSUPPORTED={"assign": "Use put_slice."})
     with pytest.raises(DeviceError, match=r"^assign: not available on probe\. Use put_slice\.$"):
         backend.Table("probe", module).assign  # noqa: B018
     with pytest.raises(DeviceError, match=r"^conv: not available on probe\. Use \.to\('cpu'\)\.$"):

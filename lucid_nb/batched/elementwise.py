@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..backend import Unbatchable
+from ..op import is_large
 from ..program import Program
 from ..shapes import Shape
 from .device import Device, rule
@@ -19,8 +20,10 @@ def _same_for_all(device: Device, found: Any) -> Batched:
 @rule
 def dtype_of(device: Device, x: Batched) -> np.dtype:
     """The dtype, as NumPy calls it."""
-    found: np.dtype = device.under.dtype_of(x.raw)
-    return found
+    key = x.dtype
+    if key.dtype is None:
+        key.dtype = device.under.dtype_of(x.raw)
+    return key.dtype
 
 
 @rule
@@ -84,10 +87,12 @@ def synchronize(device: Device) -> None:
 def map(device: Device, program: Program, name: str) -> Any:
     """The kernel of the device below; examples with fewer axes get axes of size 1 behind the hidden one."""
     kernel, kind = device.under.map(program, name), device.kind
+    small, large = getattr(kernel, "small", kernel), getattr(kernel, "large", kernel)
 
     def call(*raws: Batched) -> Any:
-        _, level = common(raws)
+        level = common(raws)[1]
         ndim = max([len(x.shape) for x in raws])
-        found = kernel(*[x.raw if len(x.shape) == ndim else aligned(x, ndim) for x in raws])
+        below = [x.raw if len(x.shape) == ndim else aligned(x, ndim) for x in raws]
+        found = (large if small is not large and is_large(below) else small)(*below)
         return tuple([kind(one, level) for one in found]) if type(found) is tuple else kind(found, level)
     return call

@@ -23,9 +23,15 @@ class Level:
 
 
 class Key:
-    """Stands for a dtype of a class of raw arrays where kernels are looked up: equal to nothing but itself."""
+    """Stands for a dtype of a class of raw arrays where kernels are looked up: equal to nothing but itself.
 
-    __slots__ = ()
+    `dtype`: the one that it stands for, once somebody has asked.
+    """
+
+    __slots__ = ("dtype",)
+
+    def __init__(self) -> None:
+        self.dtype: Any = None
 
 
 class Keys(dict):
