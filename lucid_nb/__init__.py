@@ -117,6 +117,7 @@ from .register import functions as _functions
 from .tape import grad_mode as _grad_mode
 from .tape import modes as _modes
 from .tape import set_grad_enabled
+from .vectorize import vmap
 
 __version__ = "0.1.0"
 globals().update(_functions)
@@ -163,6 +164,8 @@ def __getattr__(name: str) -> Any:
         return {"set_num_threads": threads.set_num_threads, "get_num_threads": threads.num_threads}[name]
     if name == "CONV_VIEW_LIMIT_MB":
         return importlib.import_module(".config", __name__).conv_view_limit_mb
+    if name == "ENABLE_FUSION":
+        return importlib.import_module(".config", __name__).fusion is not False
     raise AttributeError(f"module 'lucid_nb' has no attribute {name!r}")
 
 
@@ -172,6 +175,9 @@ class _Package(_Module):
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "CONV_VIEW_LIMIT_MB":
             importlib.import_module(".config", __name__).conv_view_limit_mb = value       # which refuses it
+        if name == "ENABLE_FUSION":
+            importlib.import_module(".config", __name__).fusion = value
+            return
         super().__setattr__(name, value)
 
 
