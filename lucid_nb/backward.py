@@ -11,6 +11,7 @@ import numpy as np
 from . import anomaly, backend, tape
 from .apply import apply, as_operand
 from .array import Leaf, Tensor, fresh
+from .chains import Chains
 from .errors import DeviceError, GradError, described
 from .graph import Wanted
 from .op import registry
@@ -195,14 +196,15 @@ def gradients_of(outputs: Sequence[Tensor], seeds: Sequence[Any], retain_graph: 
 
 
 def pulled(roots: list[tuple[Any, Any]], runner: Runner, retain_graph: bool, wanted: Wanted | None) -> dict:
-    """`tape.backward`, on the watch for NaN where `config.check_nan` asks for it."""
-    pull, counter = tape.pull, tape.modes.counter if runner is raw_runner else None
-    if counter is not None:
-        runner, pull = counter.runner, counter.pull
-    if not (sys.modules.get(CONFIG) or import_module(CONFIG)).check_nan:
-        found = tape.backward(roots, runner, retain_graph, pull, wanted)
-    else:
-        found = tape.backward(roots, runner, retain_graph, partial(anomaly.pull, raw_runner), wanted)
+    """`tape.backward`, on the watch for NaN where `config.check_nan` asks for it, otherwise fusing chains."""
+    config = sys.modules.get(CONFIG) or import_module(CONFIG)
+    pull, chains = tape.pull, None
+    if config.check_nan:
+        pull = partial(anomaly.pull, raw_runner)
+    elif runner is raw_runner and (config.fusion is True or (config.fusion and type(roots[0][1]) is np.ndarray)):
+        chains = Chains(roots, () if wanted is None else wanted.nodes, config.fusion_threshold)
+    found = tape.backward(roots, runner, retain_graph, pull, wanted, chains)
+    if config.check_nan:
         anomaly.check_sums(found)
     if wanted is not None:
         found |= wanted.found

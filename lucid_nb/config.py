@@ -150,6 +150,11 @@ def _width(value: Any) -> int | str:
     return text if text == "auto" else int(text)
 
 
+def _fusion(value: Any) -> bool | str:
+    """On or off, or "auto"."""
+    return "auto" if str(value).strip().lower() == "auto" else _flag(value)
+
+
 def _switch(default: bool) -> Setting:
     """A setting that is on or off."""
     return Setting(_flag, lambda: default, "one of " + ", ".join(TRUE + FALSE))
@@ -160,7 +165,9 @@ SETTINGS: dict[str, Setting] = {
     "cache_dir": Setting(_folder, cache_home, "the path of a folder"),
     "deterministic": _switch(False),
     "check_nan": _switch(False),
-    "fusion": _switch(True),
+    # In backward, of chains of unary ops: "auto" is on for the cpu. From so many elements on it pays, as measured.
+    "fusion": Setting(_fusion, lambda: "auto", "auto, or one of " + ", ".join(TRUE + FALSE)),
+    "fusion_threshold": Setting(_whole(0, 1 << 40), lambda: 1 << 14, "an integer of elements, at least 0"),
     "conv_view_limit_mb": Setting(_whole(-(1 << 40), 1 << 40), conv_view_limit_default,
                                   "an integer of MiB (0: as few images at a time as can be, negative: no limit)"),
     "tf32": _switch(False),
@@ -217,7 +224,8 @@ num_threads: int
 cache_dir: Path | None
 deterministic: bool
 check_nan: bool
-fusion: bool
+fusion: bool | str
+fusion_threshold: int
 conv_view_limit_mb: int
 tf32: bool
 cuda_conv_cache_size: int

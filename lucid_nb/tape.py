@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from . import backend
 from .errors import GradError, out_of_memory
+from .storage import Version
 
 PACKAGE = os.path.dirname(__file__) + os.sep
 next_sequence = itertools.count(0, -1).__next__      # falling, so that a heap gives the latest first
@@ -20,10 +21,14 @@ Place = tuple[CodeType, int]
 
 
 class Modes(threading.local):
-    """Is this thread recording, and is somebody counting what it calls?"""
+    """Is this thread recording, and who looks at what it does?"""
 
     enabled = True
     counter: Any = None           # has `count(op, raws, result, params)`, and the runner of its backward: see calls.py
+    packing: Any = None           # has `pack(node)`, which changes what a new node saved: see autograd/saved.py
+    draws: Any = None             # has `key(make)` and `host(state)`, which see random numbers drawn: see random.py
+    repeats = False               # is a call made a second time, so that running statistics do not move again?
+    anomaly: bool | None = None   # errors of backward tell of the forward call; True: and gradients are looked at
 
 
 class Anywhere:
@@ -199,10 +204,12 @@ class Node:
 
     def keep_copy(self, version: Any) -> None:
         """Copy what was saved from a memory that this op itself is about to overwrite (`x *= y`)."""
-        pairs = [(backend.of(raw).copy(raw), type(version)()) if held is version else (raw, held)
-                 for raw, held in zip(self.saved, self.versions)]
-        self.saved, self.versions = tuple(zip(*pairs)) if pairs else ((), ())
-        self.stamp = sum(held.count for held in self.versions)
+        if version in self.versions:
+            is_own = [held is version for held in self.versions]
+            if not hasattr(self.saved, "region"):      # what will be computed again has no memory yet
+                self.saved = tuple([backend.of(raw).copy(raw) if own else raw for own, raw in zip(is_own, self.saved)])
+            self.versions = tuple([Version() if own else held for own, held in zip(is_own, self.versions)])
+            self.stamp = sum(held.count for held in self.versions)
 
     def unpack(self) -> Any:
         """The saved raw arrays, unless they were overwritten."""
@@ -304,10 +311,11 @@ Pull = Callable[[Any, Any, Caller, bool], tuple[Any, Any]]
 
 
 def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool, pull: Pull = pull,
-             wanted: Any = None) -> dict[Any, Any]:
+             wanted: Any = None, chains: Any = None) -> dict[Any, Any]:
     """Send gradients from the roots, pairs (node, gradient), to the leaves, latest node first. Gives {leaf: gradient}.
 
-    Sums are made in the order of recording, reversed. `wanted`, see graph.Wanted, takes up those of computed tensors.
+    Sums are made in the order of recording, reversed. `wanted`, see graph.Wanted, takes up those of computed tensors;
+    `chains`, see chains.py, pulls where gradients are large.
     """
     ways, asked = (None, ()) if wanted is None else (wanted.ways, wanted.nodes)
     leaves: dict[Any, Any] = {}
@@ -341,4 +349,5 @@ def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool, pul
             g = call.watched(node.watch, g)
         if node in asked:
             wanted.found[node] = g
-        gradients, targets = pull(node, g, call, retain_graph)
+        is_long = chains is not None and type(g) is not dict and g.size >= chains.threshold
+        gradients, targets = (chains.pull if is_long else pull)(node, g, call, retain_graph)

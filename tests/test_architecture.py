@@ -19,7 +19,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # Each may import what stands before it.
 ORDER = [
     "errors", "config", "dtypes", "shapes", "trees", "windows", "expr", "vocabulary", "flops", "program",
-    "printing", "backend", "storage", "tape", "graph", "facts", "op", "batched", "views", "array", "apply",
+    "printing", "backend", "storage", "tape", "graph", "facts", "op", "batched", "views", "chains", "array", "apply",
     "lifting", "anomaly", "backward", "forward", "register", "calls", "ops", "explicit", "creation", "interop",
     "fusion", "vectorize", "autograd", "random", "testing", "special", "lib", "linalg", "fft", "einops", "nn",
     "optim", "data", "io", "models", "onnx", "visual", "distributed", "commands", "__main__"]

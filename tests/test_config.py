@@ -39,7 +39,8 @@ def test_bad_variable_names_itself_value_and_allowed(name, text, monkeypatch):
 @pytest.mark.parametrize("name, text, value", [
     ("num_threads", " 3 ", 3), ("fusion", "OFF", False), ("tf32", "yes", True), ("conv_view_limit_mb", "-1", -1),
     ("conv_view_limit_mb", "0", 0), ("vector_width", "256", 256), ("vector_width", "AUTO", "auto"),
-    ("cache_dir", "/tmp/x", Path("/tmp/x")), ("memory_pool_mb", "0", 0), ("fusion", "", True)])
+    ("cache_dir", "/tmp/x", Path("/tmp/x")), ("memory_pool_mb", "0", 0), ("fusion", "", "auto"),
+    ("fusion", "Auto", "auto"), ("fusion_threshold", "100", 100)])
 def test_variable_is_read(name, text, value, monkeypatch):
     monkeypatch.setenv(f"LUCID_NB_{name.upper()}", text)
     assert config.from_environment(name) == value
@@ -142,8 +143,8 @@ def test_the_package_refuses_what_is_fixed_before_import():
     with pytest.raises(AttributeError, match=r"read-only here\. Set LUCID_NB_CONV_VIEW_LIMIT_MB before import"):
         lnb.CONV_VIEW_LIMIT_MB = 5
     assert before == lnb.CONV_VIEW_LIMIT_MB and lnb.config is config
-    program = "import lucid_nb as lnb\nlnb.mine = 3\nprint(lnb.mine, lnb.config.fusion)"
-    assert run(program).stdout.split() == ["3", "True"]
+    program = "import lucid_nb as lnb\nlnb.mine = 3\nprint(lnb.mine, lnb.config.winograd)"
+    assert run(program).stdout.split() == ["3", "False"]
 
 
 def test_settings_cannot_be_deleted():
