@@ -179,7 +179,7 @@ class Runner:
         self.reductions = rows.reductions(self.outputs)
         is_of_floats = self.compute in ("float32", "float64") and {*self.dtype_names()} <= FLOATS[self.compute]
         self.run = self._by_rows() if is_of_floats and table.has("fused_rows") else \
-            composed.by_reductions(self) if self.reductions else self._flat()
+            self._compiled(composed.by_reductions(self) if self.reductions else self._flat())
 
     def __call__(self, raws: Sequence[Any]) -> Sequence[Any]:
         return self.run(raws)
@@ -214,6 +214,13 @@ class Runner:
             found = kernel(*raws, *numbers)
             return found if type(found) is tuple else (found,)
         return run
+
+    def _compiled(self, run: Callable) -> Callable:
+        """The program by the device's own compiler, where it has one."""
+        if not self.table.has("compiled"):
+            return run
+        call = self.table.compiled(lambda *raws: run(raws))
+        return lambda raws: call(*raws)
 
     def _by_rows(self) -> Callable:
         fused = self.fused

@@ -104,7 +104,7 @@ def reduced(trace: "Trace", x: Traced, make_value: Callable[[Expr], Expr], keepd
     compute = COMPUTE.get(x.dtype.name, x.dtype.name)
     shape = x.shape[:-1]
     return Traced(trace, (*shape, 1) if keepdims else shape, x.dtype, expr=make_value(trace.expr_of(x)),
-                  compute=compute, is_dropped=not keepdims, cols=x.shape[-1], needs=x.needs)
+                  compute=compute, is_dropped=not keepdims, cols=x.shape[-1], needs=x.needs, weight=x.weight)
 
 
 def reduction(kind: str) -> Callable[..., Result]:

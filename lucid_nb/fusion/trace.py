@@ -30,6 +30,7 @@ from .plan import Plan, Step
 from .traced import Traced, Untraceable
 
 LIMIT = 160          # nodes of an expression, beyond which it is computed: compiling takes time with their number
+PER_OP = 2           # nodes of a formula, about
 _lock = threading.RLock()            # one trace at a time: it changes how all tensors behave
 
 
@@ -42,12 +43,15 @@ class Joined:
     is_dropped: bool
     cols: int | None
     needs: bool
+    weight: int
 
     def result(self, node: Expr, shape: Shape, dtype: np.dtype, compute: str) -> Traced:
         """A result of the operands."""
         found = Traced(self.trace, shape, dtype, expr=node, compute=compute, is_dropped=self.is_dropped,
-                       cols=self.cols, needs=self.needs and dtype.kind == "f")
-        return self.trace.settled(found) if len(topological([node])) > LIMIT else found
+                       cols=self.cols, needs=self.needs and dtype.kind == "f", weight=self.weight)
+        if found.weight > LIMIT:
+            found.weight = len(topological([node]))
+        return self.trace.settled(found) if found.weight > LIMIT else found
 
 
 class Input(NamedTuple):
@@ -126,7 +130,8 @@ class Trace:
         exprs = [placed(x) for x in operands]
         kept = any(x.cols is not None and x.expr is not None for x in computed)
         needs = any(x.needs for x in tensors)
-        return Joined(self, exprs, is_dropped, keep if kept else None, needs)
+        weight = sum(x.weight for x in tensors) + PER_OP
+        return Joined(self, exprs, is_dropped, keep if kept else None, needs, weight)
 
     def _fits(self, x: Traced, shape: Shape, is_dropped: bool, cols: int | None) -> bool:
         if x.is_dropped != is_dropped or (x.cols is not None and x.cols != cols):
@@ -272,7 +277,7 @@ class Trace:
         step = Step(lambda *given: apply(fused, given), "fused", slots, "", True, fused)
         made = self.take(step, any(x.needs for x in group))
         for x, found in zip(group, made if type(made) is tuple else (made,)):
-            x.slot, x.expr, x.compute, x.cols, x.is_dropped = found.slot, None, None, None, False
+            x.slot, x.expr, x.compute, x.cols, x.is_dropped, x.weight = found.slot, None, None, None, False, 1
 
     def _dtype(self, slot: int) -> np.dtype:
         found = self.values[slot]

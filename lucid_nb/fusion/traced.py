@@ -78,6 +78,7 @@ class Traced(Tensor):
 
     `slot`: its number among the plan's values, where it is one of them; `expr`: how it is computed of others.
     `is_dropped`: the axis of rows is not in its shape, see `Spec`. `cols`: the extent of the rows that it reduces.
+    `weight`: the nodes of its expression, or more.
     """
 
     storage = version = node = None
@@ -85,9 +86,9 @@ class Traced(Tensor):
 
     def __init__(self, owner: "Trace", shape: Shape, dtype: np.dtype, *, slot: int | None = None,
                  expr: Expr | None = None, compute: str | None = None, is_dropped: bool = False,
-                 cols: int | None = None, needs: bool = False) -> None:
+                 cols: int | None = None, needs: bool = False, weight: int = 1) -> None:
         self.owner, self.slot, self.expr, self.compute = owner, slot, expr, compute
-        self.is_dropped, self.cols, self.needs = is_dropped, cols, needs
+        self.is_dropped, self.cols, self.needs, self.weight = is_dropped, cols, needs, weight
         self.raw = ghosts(owner.device)(shape, dtype)
 
     raw: Any = None
@@ -115,7 +116,7 @@ class Traced(Tensor):
     def like(self, expr: Expr | None, dtype: np.dtype, compute: str | None, **changes: Any) -> "Traced":
         """Another value of the same rows."""
         kept: dict[str, Any] = {"shape": self.shape, "is_dropped": self.is_dropped, "cols": self.cols,
-                                "needs": self.needs}
+                                "needs": self.needs, "weight": self.weight}
         return Traced(self.owner, dtype=dtype, expr=expr, compute=compute, **(kept | changes))
 
     def refresh(self) -> "Traced":

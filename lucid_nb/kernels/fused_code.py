@@ -177,7 +177,7 @@ def compile_rows(program: RowProgram, symbol: str) -> bytes:
     code = Code(program, symbol)
     module = llvm.parse_assembly(code.text())
     link(module, code.steps.libraries)
-    return store.module_object(module, symbol, interleaves=bool(program.reductions))
+    return store.module_object(module, symbol, interleaves=bool(program.reductions), quick=True)
 
 
 def link(module, libraries) -> None:

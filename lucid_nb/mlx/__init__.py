@@ -4,7 +4,7 @@ A raw array is an `mlx.core.array`. Entries record; values are computed when the
 `synchronize`, and when many results wait. Arrays are never written in place: `put_slice` gives a new one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import metadata
 from typing import Any, TypeAlias
@@ -101,6 +101,11 @@ def copy(raw: Raw) -> Raw:
 def map(program: Program, name: str) -> vocabulary.Call:
     """A program as a function that broadcasts its arguments."""
     return vocabulary.function(program, name)
+
+
+def compiled(function: Callable[..., Sequence[Raw]]) -> Callable[..., Sequence[Raw]]:
+    """A function that calls entries, as one program."""
+    return runtime.compiled(function)
 
 
 def NATIVE() -> frozenset[str]:

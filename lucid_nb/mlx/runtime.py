@@ -10,7 +10,7 @@ import functools
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import mlx.core as mx
@@ -29,9 +29,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class _Thread(threading.local):
-    """Does this thread record on STREAM yet?"""
+    """Does this thread record on STREAM yet, and does MLX trace a function in it?"""
 
     joined = False
+    tracing = False
 
 
 thread = _Thread()
@@ -61,11 +62,35 @@ if hasattr(os, "register_at_fork"):
 
 def record(result: Any) -> Any:
     """The result, remembered: when LIMIT of them wait, all that are still alive are computed in the background."""
+    if thread.tracing:                 # what stands for arrays meanwhile cannot be computed
+        return result
     for raw in result if type(result) is tuple else (result,):
         _recent.append(weakref.ref(raw))
     if len(_recent) >= LIMIT:
         flush()
     return result
+
+
+def compiled(function: Callable[..., Sequence[mx.array]]) -> Callable[..., Sequence[mx.array]]:
+    """A function of arrays that calls entries, as one program of MLX's compiler: on a GPU, where that has kernels.
+
+    On the CPU it would call a C++ compiler, take seconds and gain nothing.
+    """
+    if not ON_GPU:
+        return function
+
+    def traced(*raws: mx.array) -> list[mx.array]:
+        thread.tracing = True
+        try:
+            return list(function(*raws))
+        finally:
+            thread.tracing = False
+    program = mx.compile(traced)
+
+    def call(*raws: mx.array) -> Sequence[mx.array]:
+        join()
+        return record(tuple(program(*raws)))
+    return call
 
 
 def flush() -> None:
