@@ -10,6 +10,7 @@ import numpy as np
 from . import flops, tape
 from .array import Tensor
 from .backward import RawRunner
+from .batched import examples
 from .errors import GradError
 from .graph import reachable
 from .op import Elementwise, Primitive
@@ -119,7 +120,7 @@ class FlopCounter:
         """Take up one call, as the tape and backward report it."""
         first = result[0] if type(result) is tuple else result
         shapes = tuple([tuple(getattr(raw, "shape", ())) for raw in raws])
-        self.add(op.name, cost_of(op, flops.Call(shapes, tuple(first.shape), params or {})))
+        self.add(op.name, examples(first) * cost_of(op, flops.Call(shapes, tuple(first.shape), params or {})))
 
     def add(self, name: str, cost: int) -> None:
         """Take up a call of this cost, here and in the blocks around this one."""

@@ -322,3 +322,21 @@ def test_threads_have_levels_of_their_own():
         found = list(pool.map(lambda k: vmap(lambda a: vmap(lambda b: a @ (b * k))(x))(x).numpy(), range(8)))
     for k, one in enumerate(found):
         close(one, k * x.numpy() @ x.numpy().T)
+
+
+def test_operations_of_all_examples_are_counted():
+    x, w = normal(4, 50), normal(50, 7)
+    with lnb.count_flops() as found:
+        vmap(lambda a: lnb.tanh(a @ w))(x)
+    with lnb.count_flops() as wanted:
+        lnb.tanh(x @ w)
+    assert found.total == wanted.total
+
+
+def test_running_statistics_of_what_varies_are_refused_in_training_only():
+    layer = lnb.nn.BatchNorm1d(5).to(lnb.float64)
+    x = normal(3, 4, 5)
+    with pytest.raises(ShapeError, match="batch_norm: the value differs between the examples of vmap"):
+        vmap(layer)(x)
+    layer.eval()
+    close(vmap(layer)(x), layer(x.reshape(12, 5)).reshape(3, 4, 5))

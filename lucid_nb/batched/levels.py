@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 from itertools import count
+from math import prod
 from typing import Any
 
 from .. import backend
@@ -46,6 +47,12 @@ def built(memory: Any, levels: Sequence[Level | None]) -> Any:
 def levels_of(raw: Any) -> tuple[Level, ...]:
     """The levels of a raw array; constants have none."""
     return tuple([level for level in taken_apart(raw)[1] if level is not None])
+
+
+def examples(raw: Any) -> int:
+    """How many examples, of all levels together, a raw array holds."""
+    memory, levels = taken_apart(raw)
+    return prod(memory.shape[:len(levels)])
 
 
 def arranged(raw: Any, wanted: Sequence[Level | None]) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import ml_dtypes
 
-from .. import backend, dtypes, flops, shapes
+from .. import backend, dtypes, flops, shapes, tape
 from ..apply import apply
 from ..array import Tensor, fresh
 from ..backward import raw_runner
@@ -206,7 +206,7 @@ def _by_running(op: str, x: Tensor, running: Running, weights: Weights, eps: flo
 
 def _remember(running: Tensor | None, found: Any, momentum: float, factor: float) -> None:
     """Move a running statistic towards what was found, times a factor, by a share."""
-    if running is None:
+    if running is None or tape.modes.repeats:
         return
     table = backend.of(found)
     if table.has("remember") and running.refresh().node is None:
@@ -214,8 +214,8 @@ def _remember(running: Tensor | None, found: Any, momentum: float, factor: float
         table.remember(running.raw, found, momentum, factor)
         running.mark_written("batch_norm")
     else:
-        moved = raw_runner.remembered(running.raw, table.reshape(found, running.shape), momentum, factor)
-        running.write(Tensor(moved), "batch_norm")
+        given = Tensor(table.reshape(found, running.shape))
+        running.write(apply(registry["remembered"], (running.detach(), given, momentum, factor)), "batch_norm")
 
 
 def instance_norm(x: Any, running_mean: Tensor | None, running_var: Tensor | None, weight: Any, bias: Any,
