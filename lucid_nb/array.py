@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ class Tensor:
     @property
     def size(self) -> int:
         """How many elements."""
-        return int(np.prod(self.raw.shape, dtype=np.int64))
+        return prod(self.raw.shape)
 
     @property
     def dtype(self) -> np.dtype:
