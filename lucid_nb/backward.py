@@ -199,6 +199,9 @@ def pulled(roots: list[tuple[Any, Any]], runner: Runner, retain_graph: bool, wan
     """`tape.backward`, on the watch for NaN where `config.check_nan` asks for it, otherwise fusing chains."""
     config = sys.modules.get(CONFIG) or import_module(CONFIG)
     pull, chains = tape.pull, None
+    counter = tape.modes.counter if runner is raw_runner else None
+    if counter is not None:
+        runner, pull = counter.runner, counter.pull
     if config.check_nan:
         pull = partial(anomaly.pull, raw_runner)
     elif runner is raw_runner and (config.fusion is True or (config.fusion and type(roots[0][1]) is np.ndarray)):

@@ -228,6 +228,7 @@ def test_mean_of_integers_is_refused_as_on_numpy():
             function(array, "a ->", "mean")
 
 
+@pytest.mark.serial
 def test_missing_package_is_told():
     text = ("import sys; sys.modules['einops'] = None; import lucid_nb as lnb, lucid_nb.nn as nn\n"
             "for call in (lambda: lnb.einops.rearrange(lnb.ones(2), 'a -> a'), lambda: nn.Rearrange):\n"
@@ -240,6 +241,7 @@ def test_missing_package_is_told():
     assert issubclass(BackendError, RuntimeError)
 
 
+@pytest.mark.serial
 def test_importing_the_module_does_not_load_the_package():
     text = "import sys, lucid_nb as lnb; lnb.einops, lnb.nn; assert 'einops' not in sys.modules"
     subprocess.run([sys.executable, "-c", text], check=True, timeout=120)

@@ -15,7 +15,8 @@ from lucid_nb.op import Elementwise, Primitive, registry
 # Primitives that compute nothing: they move data, or compare.
 MOVES = set("""view embed index_put_view reshape permute broadcast_to cast real concatenate to_device copy
     copied_reshape roll_by conjugate_transpose gather scatter is_last compress expand along take_along routed set_along
-    is_last_along parts zeros_like repeat_by embedding unfold pad_constant pad_by_itself rows_at""".split())
+    is_last_along parts zeros_like repeat_by embedding unfold pad_constant pad_by_itself rows_at
+    start enter_vmap leave_vmap lift_vmap same_vmap collapse_vmap""".split())
 COMPARES = set("""max min nanmax nanmin argmax argmin any all count_nonzero count_numbers extreme_along
     extreme_scan""".split())
 # What lucid counts for an element (its operations' own figures).
@@ -34,7 +35,8 @@ def counted(function, *arguments):
 # --------------------------------------------------------------------------------------------------- records
 def test_every_primitive_has_a_rule_or_computes_nothing():
     without = {name for name, op in registry.items() if isinstance(op, Primitive) and op.facts.flops is None}
-    assert without == MOVES | COMPARES, "give it flops=, a rule of flops.py; or name it here if it computes nothing"
+    assert without <= MOVES | COMPARES, "give it flops=, a rule of flops.py; or name it here if it computes nothing"
+    assert not [name for name in MOVES | COMPARES if name in registry and name not in without]
 
 
 def test_every_entry_of_the_vocabulary_costs_something_but_comparisons_and_choices():
@@ -256,6 +258,7 @@ def test_parameters_and_scalars_are_counted():
         "matmul": 27, "multiply": 9, "subtract": 9, "add": 9, "negative": 9}
 
 
+@pytest.mark.serial
 def test_only_this_thread_is_counted():
     x = lnb.ones(1000)
     with lnb.count_flops() as counter:

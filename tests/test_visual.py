@@ -1,8 +1,10 @@
 """Drawings of graphs: well-formed, complete, nothing on top of anything else, written whole or not at all."""
 
+import importlib.util
 import subprocess
 import sys
 from itertools import pairwise
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -238,6 +240,7 @@ def test_figure_has_no_words_beyond_their_boxes():
         assert name.x1 < note.x0 and detail.x1 < frame.x1 and frame.x0 < name.x0 and note.x1 < frame.x1
 
 
+@pytest.mark.serial
 def test_drawing_does_not_touch_pyplot():
     pytest.importorskip("matplotlib")
     text = ("import sys, lucid_nb as lnb; x = lnb.tensor(1.0, requires_grad=True); lnb.visual.draw_graph(x * x); "
@@ -263,6 +266,17 @@ def test_suffix_decides_the_format(tmp_path, name, start):
     assert path.read_bytes().startswith(start) and [p.name for p in tmp_path.iterdir()] == [name]
     if start == b"<svg":
         assert path.read_text(encoding="utf-8") == drawing == drawing._repr_svg_()
+
+
+def test_drawing_of_the_guide_is_of_today():
+    folder = Path(__file__).resolve().parent.parent / "docs"
+    spec = importlib.util.spec_from_file_location("drawings", folder / "drawings.py")
+    drawings = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(drawings)
+    result, params = drawings.block()
+    committed, fresh = (folder / "guide" / "block.svg").read_text(encoding="utf-8"), draw_graph(result, params=params)
+    assert arrows(committed) == arrows(fresh) and words(committed) == words(fresh)
+    assert [box[:4] for box in boxes(committed)] == [box[:4] for box in boxes(fresh)]
 
 
 def test_failed_write_leaves_what_was_there(tmp_path):
