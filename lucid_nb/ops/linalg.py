@@ -28,6 +28,31 @@ def _pull_matmul(ops: Any, info: Info, g: Any, a: Any, b: Any) -> tuple:
 
 _matmul = Primitive("matmul", lambda table, a, b: table.matmul(a, b), _pull_matmul, keeps=(0, 1), flops=flops.matmul,
                     linear=((0,), (1,)))
+def _vector_product(table: Any, a: Any, b: Any) -> Any:
+    """A row times a matrix, or a matrix times a column."""
+    left, right = tuple(a.shape), tuple(b.shape)
+    if len(left) == 1:
+        return table.reshape(table.matmul(table.reshape(a, (1, *left)), b), right[1:])
+    return table.reshape(table.matmul(a, table.reshape(b, (*right, 1))), left[:1])
+
+
+def _pull_vector_product(ops: Any, info: Info, g: Any, a: Any, b: Any) -> tuple:
+    """As of matrices."""
+    of_a, of_b = info.wanted
+    (*rows, inner), cols = a.shape, tuple(b.shape[1:])
+    if rows:
+        column, row = ops.reshape(g, shape=(*rows, 1)), ops.reshape(b, shape=(inner, 1))
+        return (ops.matmul(column, ops.conjugate_transpose(row)) if of_a else None,
+                ops.matmul_vector(ops.conjugate_transpose(a), g) if of_b else None)
+    into_b = None
+    if of_b:
+        column = ops.conjugate_transpose(ops.reshape(a, shape=(1, inner)))
+        into_b = ops.matmul(column, ops.reshape(g, shape=(1, *cols)))
+    return ops.matmul_vector(g, ops.conjugate_transpose(b)) if of_a else None, into_b
+
+
+_matmul_vector = Primitive("matmul_vector", _vector_product, _pull_vector_product, keeps=(0, 1), flops=flops.matmul,
+                           linear=((0,), (1,)))
 _conjugate_transpose = Primitive(
     "conjugate_transpose", lambda table, x: table.permute(_conjugate(table, x), shapes.swapped_last(len(x.shape))),
     lambda ops, info, g: (ops.conjugate_transpose(g),))
@@ -52,6 +77,8 @@ def matmul(a: Any, b: Any, /, out: Any = None, *, dtype: Any = None, casting: st
     left, right = promoted("matmul", (a, b), dtype, casting)
     is_row, is_column = left.ndim == 1, right.ndim == 1
     _check(left.shape, right.shape)
+    if left.ndim + right.ndim == 3:
+        return deliver("matmul", apply(_matmul_vector, (left, right)), out, casting)
     left = reshape(left, 1, -1) if is_row else left
     right = reshape(right, -1, 1) if is_column else right
     shape = (*shapes.broadcast_shapes("matmul", left.shape[:-2], right.shape[:-2]), left.shape[-2], right.shape[-1])
