@@ -7,7 +7,7 @@ backward through the recorded pullback.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from itertools import chain, count
 from typing import Any
 
@@ -106,20 +106,28 @@ def _fitted(call: Runner, tangent: Any, shape: tuple[int, ...], dtype: Any) -> A
 
 
 # ----------------------------------------------------------------------------------------------- primitives
+@cache
+def _groups(op: Primitive, given: tuple[bool, ...]) -> tuple[tuple[int, ...], ...] | None:
+    """The groups of operands whose tangents count, when some are given; None where an operand is needed and not kept."""
+    operands = range(len(given))
+    groups = (tuple(operands),) if op.linear is ALL else op.linear
+    groups = tuple(group for group in groups if any(given[number] for number in group))
+    is_whole = {number for number in operands if given[number]} <= {*chain(*groups)}
+    is_kept = all(number in group or number in op.keeps for group in groups for number in operands)
+    return groups if is_whole and is_kept else None
+
+
 def _of_linear(op: Primitive, node: tape.Node, tangents: Sequence[Any], call: Runner) -> Any:
     """The sum of what the op gives for the tangents of each group; None where an operand that it needs is not kept."""
-    operands = range(len(tangents))
-    groups = [group for group in ((tuple(operands),) if op.linear is ALL else op.linear)
-              if any(tangents[number] is not None for number in group)]
-    kept = dict(zip(op.keeps, op.kept(node, call)))
-    is_whole = {number for number in operands if tangents[number] is not None} <= {*chain(*groups)}
-    if not is_whole or not all(number in group or number in kept for group in groups for number in operands):
+    groups = _groups(op, tuple([t is not None for t in tangents]))
+    if groups is None:
         return None
+    kept = dict(zip(op.keeps, op.kept(node, call))) if op.keeps else {}
     like = next(t for t in tangents if t is not None)
     # Aliases of a recorded tensor must be views: the runner's own words for such ops make them.
     run = getattr(call, op.name) if registry[op.name] is op else partial(_run, call, op)
-    parts = [run(*[_or_zeros(call, tangents[number], node.like[number], like) if number in group else kept[number]
-                   for number in operands], **(node.plan or {})) for group in groups]
+    parts = [run(*[_or_zeros(call, t, node.like[number], like) if number in group else kept[number]
+                   for number, t in enumerate(tangents)], **(node.plan or {})) for group in groups]
     found = reduce(call.add, parts)
     return call.fit(found, *node.like[len(tangents)]) if len(node.like) > len(tangents) else found     # else a view
 

@@ -117,7 +117,8 @@ def _like_primal(op: str, leaf: Any, x: Tensor) -> Tensor:
     """A tangent, checked against what it is a tangent of. Numbers, lists and arrays take its dtype and device."""
     if not isinstance(leaf, Tensor):
         leaf = fresh(backend.of(x.raw).from_numpy(as_array(op, leaf).astype(x.dtype)))
-    if described(leaf.refresh()) != described(x):
+    leaf.refresh()
+    if leaf.shape != x.shape or leaf.dtype != x.dtype or leaf.device != x.device:
         raise ShapeError(f"{op}: a tangent is {described(leaf)}, and its primal {described(x)}. Give one like it.")
     return leaf
 
