@@ -108,7 +108,7 @@ def _fitted(call: Runner, tangent: Any, shape: tuple[int, ...], dtype: Any) -> A
 # ----------------------------------------------------------------------------------------------- primitives
 @cache
 def _groups(op: Primitive, given: tuple[bool, ...]) -> tuple[tuple[int, ...], ...] | None:
-    """The groups of operands whose tangents count, when some are given; None where an operand is needed and not kept."""
+    """The groups of operands whose tangents count, of given ones; None where an operand is needed and not kept."""
     operands = range(len(given))
     groups = (tuple(operands),) if op.linear is ALL else op.linear
     groups = tuple(group for group in groups if any(given[number] for number in group))
