@@ -15,8 +15,8 @@ from ..apply import as_operand
 from ..array import Tensor
 from ..trees import flatten, unflatten
 from .plan import Plan
-from .trace import traced
 from .traced import Traced, Untraceable
+from .watching import is_tracing, traced
 
 PLANS = 256          # sets of shapes and dtypes that a function remembers
 
@@ -29,8 +29,8 @@ def fuse(function: Callable | None = None, *, explain: bool = False) -> Any:
     softmax and logsumexp over the last axis become one kernel, which saves its inputs only, and one for its gradient,
     to any order; other ops stay ordinary ones around it. Kernels are compiled for dtypes, not for shapes. Tensors that
     the function has from elsewhere are inputs like others: they are read, and get gradients, at each call. A function
-    that reads values, writes in place or asks for gradients runs as it is. It must depend on nothing but its arguments
-    and tensors, since it is called to be traced only; random numbers would be drawn once.
+    that reads values, writes in place, draws random numbers or asks for gradients runs as it is. It must depend on
+    nothing but its arguments and tensors, since it is called to be traced only.
 
     `explain`: print what was fused, and why the rest was not, whenever a plan is made; `.explain()` gives the text of
     the latest. As a decorator with or without parentheses.
@@ -58,10 +58,9 @@ class FusedFunction:
         return self if owner is None else MethodType(self, owner)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        leaves, structure = flatten((arguments, options))
-        kinds = list(map(type, leaves))
-        if Traced in kinds:
+        if is_tracing():                           # a part of another function that is traced
             return self.function(*arguments, **options)
+        leaves, structure = flatten((arguments, options))
         tensors = [as_operand("fuse", x, "cpu") if isinstance(x, np.ndarray) else x for x in leaves
                    if isinstance(x, (Tensor, np.ndarray))]
         key = (structure, tape.modes.enabled, *[key_of(x) for x in leaves])

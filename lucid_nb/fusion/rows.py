@@ -128,15 +128,37 @@ def _lowered_scatter(x: Expr, cols: Expr) -> Expr:
     return row_sum(deviation * deviation)
 
 
+def _sigmoid_parts(x: Expr) -> tuple[Expr, Expr]:
+    """exp(-|x|) and 1 / (1 + exp(-|x|)), of which both the sigmoid and its slope are made."""
+    power = m.exp(-m.absolute(x))
+    return power, 1 / (1 + power)
+
+
+def _sigmoid(x: Expr) -> Expr:
+    power, inverse = _sigmoid_parts(x)
+    return m.where(x >= 0, 1, power) * inverse
+
+
+def _sigmoid_slope(x: Expr) -> Expr:
+    power, inverse = _sigmoid_parts(x)
+    return power * inverse * inverse
+
+
 LOWERED: Mapping[str, Callable[..., Expr]] = {"detached": lambda x: x, "row_scatter": _lowered_scatter}
+PAIRED: Mapping[str, Callable[..., Expr]] = {"sigmoid": _sigmoid, "sigmoid_slope": _sigmoid_slope}
 
 
 def lower(outputs: Sequence[Expr]) -> tuple[Expr, ...]:
-    """The outputs by what kernels know: scalar functions, sums and extremes of rows."""
+    """The outputs by what kernels know: scalar functions, sums and extremes of rows.
+
+    A sigmoid and its slope at one place share an exponential and a division.
+    """
+    order = topological(outputs)
+    both = set.intersection(*[{node.args[0] for node in order if node.op == name} for name in PAIRED])
     new: dict[Expr, Expr] = {}
-    for node in topological(outputs):
+    for node in order:
         args = tuple([new[arg] for arg in node.args])
-        rule = LOWERED.get(node.op)
+        rule = LOWERED.get(node.op) or (PAIRED.get(node.op) if node.args and node.args[0] in both else None)
         new[node] = rule(*args) if rule else make(node.op, args) if args else node
     return tuple([new[node] for node in outputs])
 

@@ -1,22 +1,19 @@
 """Tracing: a function is called once with traced tensors, and what it calls becomes a plan.
 
-Every op that the function calls, on traced tensors or on others, comes here by way of `apply` (the short roads of
-register.py are closed meanwhile). What has a rule grows an expression; anything else becomes an ordinary call of the
-plan, for which its operands are computed by a fused kernel. Ordinary calls also run at once, unrecorded, for the shapes
-and dtypes of what they give.
+Every op that the function calls, on traced tensors or on others, comes here, see watching.py. What has a rule grows an
+expression; anything else becomes an ordinary call of the plan, for which its operands are computed by a fused kernel.
+Ordinary calls also run at once, unrecorded, for the shapes and dtypes of what they give.
 """
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import apply as applying
-from .. import register, shapes, tape
+from .. import dtypes, shapes, tape
 from ..apply import apply, as_operand
 from ..array import Tensor
 from ..expr import Expr, read, topological
@@ -31,7 +28,6 @@ from .traced import Traced, Untraceable
 
 LIMIT = 160          # nodes of an expression, beyond which it is computed: compiling takes time with their number
 PER_OP = 2           # nodes of a formula, about
-_lock = threading.RLock()            # one trace at a time: it changes how all tensors behave
 
 
 @dataclass
@@ -153,7 +149,7 @@ class Trace:
             return NotImplemented
         is_formula = isinstance(op, Elementwise)
         operands = [self.capture(x) if isinstance(x, Tensor) else
-                    x if is_formula and type(x) in applying.dtypes.WEAK else
+                    x if is_formula and type(x) in dtypes.WEAK else
                     self.capture(as_operand(op.name, x, self.device)) for x in values]
         found = rules.formula(self, op, operands) if isinstance(op, Elementwise) else \
             rules.primitive(self, op, operands, params or {})
@@ -298,51 +294,3 @@ class Trace:
         steps = [step._replace(inputs=tuple([numbers[slot] for slot in step.inputs])) for step in self.steps]
         return Plan([x for _, x in captured], steps, structure,
                     [(True, numbers[self._slot(x)]) if isinstance(x, Traced) else (False, x) for x in leaves])
-
-
-def traced(function: Callable[[list[Traced]], Any], arguments: Sequence[Tensor]) -> Plan:
-    """The plan of a function of a list of tensors; Untraceable where it does what no plan can repeat."""
-    with _lock:
-        trace = Trace(arguments)
-        with watched(trace):
-            return trace.plan(function(trace.arguments))
-
-
-@contextmanager
-def watched(trace: Trace) -> Iterator[None]:
-    """While it lasts, what this thread does with tensors, traced or not, comes to the trace."""
-    register.close_roads()
-    applying.instead.append(trace.call)
-    kept = {name: vars(Tensor)[name] for name in ("moved", "detach", "element", *REFUSED)}
-    Tensor.moved = _routed(trace, kept["moved"], lambda x, step, raw=None: trace.moved(x, step))  # type: ignore
-    Tensor.detach = _routed(trace, kept["detach"], trace.detached)  # type: ignore[method-assign]
-    Tensor.element = _routed(trace, kept["element"], partial(trace.method, "element"))  # type: ignore[method-assign]
-    for name, what in REFUSED.items():
-        setattr(Tensor, name, _routed(trace, kept[name], _refusal(what)))
-    try:
-        yield
-    finally:
-        for name, method in kept.items():
-            setattr(Tensor, name, method)
-        applying.instead.remove(trace.call)
-        register.reopen_roads()
-
-
-REFUSED = {"write": "it writes in place", "update": "it writes in place", "to_host": "it reads a value",
-           "backward": "it asks for gradients"}
-
-
-def _refusal(what: str) -> Callable:
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise Untraceable(what)
-    return refuse
-
-
-def _routed(trace: Trace, method: Callable, instead: Callable) -> Callable:
-    """A method that goes to the trace, where its thread traces."""
-    def call(self: Tensor, *arguments: Any, **options: Any) -> Any:
-        if trace.is_paused or threading.get_ident() != trace.thread:
-            return method(self, *arguments, **options)
-        return instead(self, *arguments, **options)
-    return call
-

@@ -160,8 +160,9 @@ def test_shapes_compile_nothing_anew_but_dtypes_do(function, texts):
 
 
 def test_numbers_of_the_program_compile_nothing_anew(texts):
+    fused = lnb.fuse(lambda x, number: lnb.tanh(x * number) + number)
     for number in (0.1, 0.3, 7.5):
-        lnb.fuse(lambda x: lnb.tanh(x * number) + number)(lnb.tensor([1.0, 2.0]))
+        fused(lnb.tensor([1.0, 2.0]), number)
     assert len(texts) == 1
 
 
@@ -253,7 +254,9 @@ def test_products_between_fused_parts_stay_ordinary():
 @pytest.mark.parametrize("function,reason", [
     (lambda x: x * 2 if (x > 0).all() else x, "it reads a value"),
     (lambda x: x.__setitem__(0, 1.0), "it writes in place"),
-    (lambda x: lnb.tensor(x.item() * 2), "it reads a value")], ids=["branch", "write", "item"])
+    (lambda x: lnb.tensor(x.item() * 2), "it reads a value"),
+    (lambda x: lnb.nn.functional.dropout(x, 1.0) * x, "it draws random numbers")],
+    ids=["branch", "write", "item", "dropout"])
 def test_what_cannot_be_traced_runs_as_it_is(function, reason):
     fused = lnb.fuse(function)
     x, y = lnb.tensor([3.0]), lnb.tensor([3.0])

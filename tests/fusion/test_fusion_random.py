@@ -29,7 +29,7 @@ def gradients(function, arrays, seed, again):
     return [result, *first, *[leaf.grad for leaf in leaves]]
 
 
-@settings(max_examples=6)
+@settings(max_examples=max(6, settings.default.max_examples // 4))
 @given(data=data)
 def test_fused_gradients_to_second_order_are_those_of_ops(data):
     arrays = data.draw(operands(np.float64))
@@ -52,7 +52,7 @@ def test_fused_gradients_to_second_order_are_those_of_ops(data):
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=lambda dtype: dtype.__name__)
-@settings(max_examples=6)
+@settings(max_examples=max(6, settings.default.max_examples // 4))
 @given(data=data)
 def test_fused_values_are_near_those_of_ops(dtype, data):
     arrays = data.draw(operands(dtype))
