@@ -10,7 +10,6 @@ from .array import Tensor
 from .backend import Unbatchable
 from .batched import Level, levels_of
 from .lifting import entered, explicit
-from .ops import embedding
 from .register import functions
 from .shapes import product
 
@@ -149,12 +148,11 @@ def _scattered(level: Level, op: str, x: Tensor, index: Tensor, src: Any, axis: 
 
 
 @rule
-def _embedding(level: Level, weight: Tensor, positions: Tensor, ignored: int | None) -> Tensor | None:
+def _embedding(level: Level, embed: Callable, positions: Tensor, weight: Tensor, ignored: int | None) -> Tensor | None:
     """Rows of a table by number."""
-    rows = explicit(positions, level)
-    numbers = embedding.rows_of("embedding", weight, rows)
     if _is_shared(weight, level):
-        return entered(embedding.embedding(weight, numbers, ignored, False), 0, level)
+        return entered(embed(explicit(positions, level), weight, ignored), 0, level)
+    embed(explicit(positions, level), functions["broadcast_to"](0.0, weight.shape))         # which refuses bad numbers
     found = _getitem(level, weight, (positions,))
     if found is None or ignored is None:
         return found

@@ -60,7 +60,7 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
     except Unbatchable as reason:
         if max_norm is not None or scale_grad_by_freq:
             raise
-        return batching.instead("embedding", reason, weight, input, ignored)
+        return batching.instead("embedding", reason, embedding, input, weight, ignored)
     if max_norm is not None:
         ops.bound_norms(weight, positions, *_bound("embedding", max_norm, norm_type))
     return ops.embedding(weight, positions, ignored, scale_grad_by_freq)
