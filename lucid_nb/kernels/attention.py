@@ -65,7 +65,7 @@ def attention_grad(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray
     q, k, v, out, g = map(_in_rows, (q, k, v, out, g))
     bias = _mask_rows(mask, reach)
     dmask = np.zeros(bias.shape, q.dtype) if of_mask and bias is not None else None
-    if 0 in (batch, heads, length, reach):
+    if 0 in (out.size, reach):
         dq[...], dk[...], dv[...] = 0, 0, 0
     else:
         tools, deltas = _tools(q.dtype, vector_width()), memory.empty((batch, heads, length), q.dtype)

@@ -9,10 +9,10 @@ from typing import Any
 from .. import dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor
+from ..backend import entry
 from ..errors import ConfigError, ShapeError
 from ..expr import Expr, Vocabulary
 from ..op import Primitive, registry
-from .hosted import entry
 from .joining import stack
 from .movement import astype, reshape
 from .reducers import internal
@@ -29,8 +29,8 @@ def _grid_place(m: Vocabulary, x: Expr, factor: Expr, offset: Expr) -> Expr:
 
 
 def _grid_bounded(m: Vocabulary, x: Expr, low: Expr, high: Expr) -> Expr:
-    """x between bounds, on and beyond which it has no slope."""
-    return m.where(x <= low, low, m.where(x >= high, high, x))
+    """x between bounds, on and beyond which it has no slope; what is no number (infinity times 0, say) is low."""
+    return m.where(x > low, m.where(x >= high, high, x), low)
 
 
 def _grid_reflected(m: Vocabulary, x: Expr, low: Expr, span: Expr) -> Expr:
@@ -86,14 +86,18 @@ def _unnormalized(x: Tensor, size: int, align_corners: bool) -> Tensor:
     return _call("grid_place", x, (size - 1) / 2, 0.0) if align_corners else _call("grid_place", x, size / 2, 0.5)
 
 
-def _padded(at: Tensor, size: int, padding: str, align_corners: bool) -> Tensor:
-    """A coordinate brought into the image, where that is how it goes on."""
-    if padding == "zeros":
-        return _call("grid_bounded", at, float(-FAR), float(size - 1 + FAR))
+def _near(at: Tensor, size: int, padding: str, align_corners: bool) -> Tensor:
+    """A coordinate at most FAR beyond the edge where the samples are the same: a mirrored image repeats."""
     if padding == "reflection":
         low, span = (0.0, size - 1.0) if align_corners else (-0.5, float(size))
         at = _call("grid_reflected", at, low, span) if span else at * 0
-    return _call("grid_bounded", at, 0.0, size - 1.0)
+    return _call("grid_bounded", at, float(-FAR), float(size - 1 + FAR))
+
+
+def _padded(at: Tensor, size: int, padding: str, align_corners: bool) -> Tensor:
+    """A coordinate brought into the image, where that is how it goes on."""
+    at = _near(at, size, padding, align_corners)
+    return at if padding == "zeros" else _call("grid_bounded", at, 0.0, size - 1.0)
 
 
 Part = tuple[Tensor, Tensor]                # places along an axis, and the weights of the elements there
@@ -109,7 +113,7 @@ def _parts(at: Tensor, size: int, mode: str, padding: str, align_corners: bool) 
         left = _call("floor", at).detach()
         pairs = [(left, left + 1 - at), (left + 1, at - left)]
     else:
-        at = _call("grid_bounded", at, float(-size * FAR - FAR), float(size * FAR + FAR))
+        at = _near(at, size, padding, align_corners)
         left = _call("floor", at).detach()
         pairs = [(_padded(left + offset, size, padding, align_corners), _call("grid_cubic", abs(at - left - offset)))
                  for offset in (-1.0, 0.0, 1.0, 2.0)]

@@ -169,6 +169,16 @@ def test_attention_of_nothing(empty):
     assert not gradients[0].any() and not gradients[1].any()
 
 
+@pytest.mark.parametrize("depth", [0, 4])
+def test_values_without_features_give_no_slope(depth):
+    q, k, v = (np.ones((2, 2, rows, cols)) for rows, cols in ((5, depth), (3, depth), (3, 0)))
+    mask = np.ones((2, 2, 5, 3))
+    out, sums = attention(q, k, v, mask, False, 1.0)
+    assert out.shape == (2, 2, 5, 0)
+    for found, operand in zip(attention_grad(q, k, v, mask, out, sums, out, False, 1.0, True), (q, k, v, mask)):
+        assert np.array_equal(found, np.zeros(operand.shape))
+
+
 @pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1), (2, 0, 1), (1, 2, 0)], ids=str)
 def test_results_lie_in_memory_as_the_queries_do(order):
     shape = (2, 3, 20, 4)

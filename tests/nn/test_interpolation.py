@@ -241,6 +241,25 @@ def test_sampling_is_the_same_on_every_device(device):
     assert all(np.allclose(a, b, rtol=1e-3, atol=1e-4) for a, b in zip(*found))
 
 
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_a_mirrored_image_goes_on_for_ever(mode, aligned):
+    x, near = RANDOM.normal(size=(1, 2, 4, 5)), RANDOM.uniform(-0.7, 0.7, (1, 6, 3, 2))
+    for turns in (1, 4, 5, 40, -7):
+        for far in (4 * turns + near, 4 * turns + 2 - near):               # an image is two wide, from -1 to 1
+            found, wanted = (F.grid_sample(x, grid, mode, "reflection", aligned).numpy() for grid in (far, near))
+            assert np.allclose(found, wanted, atol=1e-9), turns
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["border", "reflection"])
+@pytest.mark.parametrize("aligned", [False, True])
+def test_infinitely_far_places_are_in_the_image(aligned, padding, mode):
+    x, far = np.full((1, 1, 5, 1), 7.0), np.array([[0, np.inf], [np.inf, 0], [-np.inf, np.inf]])
+    found = F.grid_sample(x, far.reshape(1, 1, 3, 2), mode, padding, aligned)
+    assert np.allclose(found.numpy(), 7)
+
+
 def test_what_is_no_number_is_sampled_at_the_first_corner():
     x = np.arange(6.0).reshape(1, 1, 2, 3)
     grid = np.full((1, 1, 1, 2), np.nan)
