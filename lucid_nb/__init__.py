@@ -78,6 +78,7 @@ from numpy import (
 from . import backward, creation, errors, interop, ops
 from .array import Tensor
 from .autograd import (
+    checkpoint,
     elementwise_grad,
     grad_and_aux,
     hessian,

@@ -166,7 +166,7 @@ def recorded_one(op: Elementwise, compiled: Compiled, x: Tensor, y: Tensor | Non
     `wanted`: bit i says that input i has an edge. The constructors of Tensor and Node are written out: this is the cost
     of a small op.
     """
-    if type(raw) is not np.ndarray:
+    if type(raw) is not np.ndarray or (tape.anywhere.blocks and tape.modes.packing is not None):
         return recorded(op, (x,) if y is None else (x, y), edges, raw, None)
     plan = compiled.plans[wanted]
     if plan is None:
@@ -234,6 +234,8 @@ def recorded(op: Elementwise | Primitive, inputs: Sequence[Tensor], edges: tuple
             return tuple(outputs) if type(result) is tuple else outputs[0]
         like = None if like.count(like[-1]) == len(like) else like
         node = Node(op, plan, edges, like, *save(plan.kept, [*inputs, *outputs]), tape.user_place())
+    if tape.anywhere.blocks and tape.modes.packing is not None and node.saved:
+        tape.modes.packing.pack(node)
     if type(result) is not tuple:
         outputs[0].node = node
         return outputs[0]

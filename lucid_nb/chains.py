@@ -64,7 +64,7 @@ class Chains:
 
 def is_link(node: Any) -> bool:
     """Does one gradient of one array, of the shape and dtype of what arrives, leave this node?"""
-    if type(node) is not tape.Node or node.saved is None:
+    if type(node) is not tape.Node or type(node.saved) not in (tuple, list):      # freed, or kept in another way
         return False
     if node.op is movement:
         return all(isinstance(step, (Permute, Reshape)) for step in node.plan["steps"])

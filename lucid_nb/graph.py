@@ -26,10 +26,11 @@ def reachable(roots: Iterable[Any], since: int | None = None) -> list[Any]:
 class Wanted:
     """Of which nodes, leaves or not, gradients are asked for: backward goes only where a way leads to them.
 
-    `since`: the sequence number after which all ways to them were recorded, where that is known.
+    `since`: the sequence number after which all ways to them were recorded, where that is known. `ends`: those that no
+    way leads on from, so that nothing behind them is pulled, nor freed.
     """
 
-    __slots__ = ("found", "nodes", "ways")
+    __slots__ = ("ends", "found", "nodes", "ways")
 
     def __init__(self, nodes: Iterable[Any], roots: Iterable[Any], since: int | None = None) -> None:
         self.nodes = frozenset(nodes)
@@ -38,3 +39,4 @@ class Wanted:
         for node in reachable(roots, since):
             if any(edge in self.ways for edge in edges_of(node)):
                 self.ways.add(node)
+        self.ends = frozenset([node for node in self.nodes if self.ways.isdisjoint(edges_of(node))])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import backend, dtypes, shapes
+from . import backend, dtypes, shapes, tape
 from .array import Tensor
 from .errors import ConfigError, DTypeError
 from .ops.dropout import random_bits
@@ -42,6 +42,8 @@ def seed(seed: int | None = None) -> None:
 
 def host() -> RandomState:
     """The library's random state."""
+    if tape.anywhere.blocks and tape.modes.draws is not None:
+        tape.modes.draws.host(_host)
     return _host
 
 
@@ -150,6 +152,12 @@ def _entropy() -> Key:
 
 def next_key() -> Key:
     """A key that no call before has given since the last `seed`; the state of NumPy's kind stays as it is."""
+    if tape.anywhere.blocks and tape.modes.draws is not None:
+        return tape.modes.draws.key(_new_key)
+    return _new_key()
+
+
+def _new_key() -> Key:
     keys = _keys
     return Key(keys.words, next(keys.numbers))
 

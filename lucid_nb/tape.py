@@ -307,6 +307,11 @@ def pull(node: Any, g: Any, call: Caller, retain_graph: bool) -> tuple[Any, Any]
     return gradients, node.edges
 
 
+def stop(node: Any, g: Any, call: Caller, retain_graph: bool) -> tuple[Any, Any]:
+    """`pull` of a node behind which nobody asks for anything."""
+    return (), ()
+
+
 Pull = Callable[[Any, Any, Caller, bool], tuple[Any, Any]]
 
 
@@ -314,10 +319,9 @@ def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool, pul
              wanted: Any = None, chains: Any = None) -> dict[Any, Any]:
     """Send gradients from the roots, pairs (node, gradient), to the leaves, latest node first. Gives {leaf: gradient}.
 
-    Sums are made in the order of recording, reversed. `wanted`, see graph.Wanted, takes up those of computed tensors;
-    `chains`, see chains.py, pulls where gradients are large.
+    Sums are made in the order of recording, reversed. `wanted`: see graph.Wanted. `chains`: see chains.py.
     """
-    ways, asked = (None, ()) if wanted is None else (wanted.ways, wanted.nodes)
+    ways, asked, ends = (None, (), ()) if wanted is None else (wanted.ways, wanted.nodes, wanted.ends)
     leaves: dict[Any, Any] = {}
     pending: dict[Any, Any] = {}         # what has arrived at a node; for one with several results, a dict
     heap: list[tuple[int, Any]] = []
@@ -337,17 +341,16 @@ def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool, pul
                 upcoming = target
             elif arrived is pending:
                 heappush(heap, (target.sequence, target))
+        node, upcoming = upcoming, None
         if heap:
-            node = (heappop(heap) if upcoming is None else heappushpop(heap, (upcoming.sequence, upcoming)))[1]
-        elif upcoming is None:
+            node = (heappop(heap) if node is None else heappushpop(heap, (node.sequence, node)))[1]
+        elif node is None:
             return leaves
-        else:
-            node = upcoming
-        upcoming = None
         g = pending.pop(node)
         if node.watch is not None:
             g = call.watched(node.watch, g)
         if node in asked:
             wanted.found[node] = g
         is_long = chains is not None and type(g) is not dict and g.size >= chains.threshold
-        gradients, targets = (chains.pull if is_long else pull)(node, g, call, retain_graph)
+        take = stop if node in ends else chains.pull if is_long else pull
+        gradients, targets = take(node, g, call, retain_graph)

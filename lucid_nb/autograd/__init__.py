@@ -14,8 +14,10 @@ from .hips import (
     make_jvp,
     make_vjp,
 )
+from .recompute import checkpoint
+from .saved import save_on_cpu, saved_tensors_hooks
 from .transforms import jvp, linearize, stop_gradient, value_and_grad, vjp
 
-__all__ = ["elementwise_grad", "grad", "grad_and_aux", "hessian", "hessian_tensor_product", "hessian_vector_product",
-           "hvp", "jacobian", "jvp", "linearize", "make_hvp", "make_jvp", "make_vjp", "stop_gradient", "value_and_grad",
-           "vjp"]
+__all__ = ["checkpoint", "elementwise_grad", "grad", "grad_and_aux", "hessian", "hessian_tensor_product",
+           "hessian_vector_product", "hvp", "jacobian", "jvp", "linearize", "make_hvp", "make_jvp", "make_vjp",
+           "save_on_cpu", "saved_tensors_hooks", "stop_gradient", "value_and_grad", "vjp"]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from .. import tape
 from ..array import Tensor
 from ..creation import ones, zeros
 from ..errors import ConfigError, ShapeError
@@ -91,7 +92,8 @@ class _BatchNorm(_RunningNorm):
         count = self.num_batches_tracked
         if not (self.training and self.track_running_stats):
             return 0.0 if self.momentum is None else self.momentum
-        count[...] = count + 1
+        if not tape.modes.repeats:
+            count[...] = count + 1
         return 1.0 / float(count) if self.momentum is None else self.momentum
 
     def forward(self, input: Any) -> Tensor:

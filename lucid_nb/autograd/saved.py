@@ -1,0 +1,136 @@
+"""What becomes of the values that ops save for their gradients: packed by hooks, moved to the host."""
+
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Any
+
+from .. import tape
+from ..apply import version_of
+from ..array import Tensor, fresh
+from ..errors import GradError, described
+from ..storage import Version
+
+
+class Packing:
+    """A block in which `pack` gets every node of this thread that saved something; the innermost block alone does."""
+
+    def __init__(self) -> None:
+        self._before: list[Any] = []
+
+    def __enter__(self) -> "Packing":
+        self._before.append(tape.modes.packing)
+        tape.modes.packing = self
+        tape.anywhere.add(1)
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        tape.modes.packing = self._before.pop()
+        tape.anywhere.add(-1)
+
+    def pack(self, node: Any) -> None:
+        """Replace `node.saved`, the raw arrays, by something that gives them when it is iterated."""
+        raise NotImplementedError
+
+
+class Aside:
+    """A block in which nothing is recorded, and nothing packed: hooks run so."""
+
+    def __init__(self) -> None:
+        self._mode = tape.grad_mode(False)
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        self._mode.__enter__()
+        self._before, tape.modes.packing = tape.modes.packing, None
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        tape.modes.packing = self._before
+        self._mode.__exit__(kind, error, trace)
+
+
+class saved_tensors_hooks(Packing):
+    """Within the block, `pack_hook(tensor)` decides what is kept of each tensor that an op saves for its gradient.
+
+    `unpack_hook` gets what it returned, at each use, and gives the tensor back: of the same shape, dtype and device.
+    Both run unrecorded; neither may write into a tensor that it gets. What `pack_hook` gives back unchanged is kept as
+    without hooks; a write into the memory of anything else is not noticed, as the hook may have copied it. Blocks nest,
+    and the innermost decides; threads have their own.
+
+    >>> import lucid_nb as lnb
+    >>> sizes = []
+    >>> def pack(x):
+    ...     sizes.append(x.size)
+    ...     return x.astype("float16")
+    >>> x = lnb.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    >>> with lnb.autograd.saved_tensors_hooks(pack, lambda packed: packed.astype("float64")):
+    ...     y = lnb.exp(x)
+    >>> y.sum().backward()
+    >>> sizes, x.grad
+    ([3], tensor([ 2.71875 ,  7.390625, 20.078125]))
+    """
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        super().__init__()
+        if not (callable(pack_hook) and callable(unpack_hook)):
+            raise GradError("saved_tensors_hooks: needs two functions. Give one that packs a tensor, and one that "
+                            "gives it back.")
+        self._hooks = pack_hook, unpack_hook
+
+    def pack(self, node: Any) -> None:
+        """Let the hook pack what a node saved."""
+        pack_hook, unpack_hook = self._hooks
+        kept, versions = [], []
+        with Aside():
+            for raw, version in zip(node.saved, node.versions):
+                given, count = fresh(raw), version.count
+                given.version = version
+                packed = pack_hook(given)
+                if version_of(given).count != count:
+                    raise GradError(f"saved_tensors_hooks: pack_hook wrote into a tensor that {node.op.name} saved. "
+                                    "Let it work on a copy.")
+                is_same = packed is given
+                kept.append((raw, None) if is_same else (packed, given))
+                versions.append(version if is_same else Version())
+        node.saved = Packed(node.op.name, kept, unpack_hook)
+        node.versions, node.stamp = tuple(versions), sum(version.count for version in versions)
+
+
+class Packed:
+    """What hooks made of the values that a node saved; iterated, it gives the raw arrays."""
+
+    __slots__ = ("kept", "op", "unpack_hook")
+
+    def __init__(self, op: str, kept: Sequence[tuple[Any, Tensor | None]], unpack_hook: Callable) -> None:
+        self.op, self.unpack_hook = op, unpack_hook
+        self.kept = [(packed, None if given is None else described(given)) for packed, given in kept]
+
+    def __iter__(self) -> Iterator[Any]:
+        with Aside():
+            return iter([packed if like is None else self._unpacked(packed, like) for packed, like in self.kept])
+
+    def _unpacked(self, packed: Any, like: str) -> Any:
+        found = self.unpack_hook(packed)
+        if not isinstance(found, Tensor) or described(found.refresh()) != like:
+            got = described(found) if isinstance(found, Tensor) else f"a {type(found).__name__}"
+            raise GradError(f"saved_tensors_hooks: unpack_hook gave {got} for {like}, which {self.op} saved. Give the "
+                            "tensor back as it was.")
+        return found.raw
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Within the block, what ops save for their gradients waits in the memory of the host, and returns when it is used.
+
+    It makes room on a device; on the cpu, where the memory is the same, nothing is copied.
+
+    >>> import lucid_nb as lnb
+    >>> x = lnb.tensor([1.0, 2.0], requires_grad=True)
+    >>> with lnb.autograd.save_on_cpu():
+    ...     y = (x ** 2).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    def __init__(self) -> None:
+        super().__init__(lambda x: x if x.device == "cpu" else (x.device, x.to("cpu")),
+                         lambda packed: packed[1].to(packed[0]))
