@@ -7,6 +7,7 @@ is listed in ENTRIES. A folder is imported when its device is first used.
 import importlib
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,17 @@ def table(device: str) -> Table:
 def of(raw: Any) -> Table:
     """The table of the device that a raw array lives on."""
     return _by_type.get(type(raw)) or _of_numpy()
+
+
+def entry(table: Table, name: str) -> Callable:
+    """An entry of the table, or the CPU's with its arrays copied to the host and its results back."""
+    return getattr(table, name) if table.has(name) else partial(_on_host, table, name)
+
+
+def _on_host(device: Table, name: str, *arguments: Any) -> Any:
+    hosts = [device.to_numpy(given) if isinstance(given, device.module.RAW_TYPES) else given for given in arguments]
+    found = getattr(table("cpu"), name)(*hosts)
+    return tuple(map(device.from_numpy, found)) if isinstance(found, tuple) else device.from_numpy(found)
 
 
 def admit(kind: type, name: str, module: Any) -> None:

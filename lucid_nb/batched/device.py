@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from .. import backend
 from ..backend import ENTRIES, Table, Unbatchable
 from ..errors import ShapeError
 from . import raw as raws
@@ -11,7 +12,7 @@ from .raw import Batched, common
 
 Rule = Callable[..., Any]
 rules: dict[str, Rule] = {}
-OWN = {"put_slice"}                   # entries that have a rule even where the device below lacks them
+NAMES = {*ENTRIES, "put_slice"} - {"assign"}
 COUNTING = {"nonzero", "unique"}      # entries whose results are as large as the values say
 
 
@@ -22,7 +23,9 @@ def rule(function: Rule) -> Rule:
 
 
 class Device:
-    """The entries for arrays of class `kind` over a device below. It has those that are listed and that device has."""
+    """The entries for arrays of class `kind` over a device below. It has all that are listed; what that device lacks
+    goes through the host.
+    """
 
     ALIASES = False
     UNAVAILABLE = ""
@@ -30,27 +33,30 @@ class Device:
     def __init__(self, under: Table, kind: type[Batched]) -> None:
         self.under, self.kind = under, kind
         self.DEVICE, self.RAW_TYPES, self.NATIVE = under.device, (kind,), under.NATIVE
-        self.UNSUPPORTED = {**under.module.UNSUPPORTED, "assign": "Use put_slice, which gives a new array."}
+        self.UNSUPPORTED = {"assign": "Use put_slice, which gives a new array."}
 
     def __getattr__(self, entry: str) -> Any:
-        if entry.startswith("__") or not (entry in OWN or (self.under.has(entry) and entry in NAMES)):
+        if entry not in NAMES:
             raise AttributeError(entry)
         found = partial(rules[entry], self) if entry in rules else partial(_example_by_example, self, entry)
         setattr(self, entry, found)
         return found
+
+    def below(self, entry: str) -> Rule:
+        """An entry of the device below."""
+        return backend.entry(self.under, entry)
 
     def wrapped(self, found: Any, level: Any) -> Any:
         """One result of the device below, or several, as arrays of this one."""
         return tuple([self.kind(one, level) for one in found]) if type(found) is tuple else self.kind(found, level)
 
 
-NAMES = {*ENTRIES, "real"} - {"assign"}
 raws.makers.append(Device)
 
 
 def _example_by_example(device: Device, entry: str, *arguments: Any) -> Any:
     """The rule of entries that have none of their own: a call for each example."""
-    call, given = getattr(device.under, entry), [x for x in arguments if isinstance(x, Batched)]
+    call, given = device.below(entry), [x for x in arguments if isinstance(x, Batched)]
     size, level = common(given)
     if entry in COUNTING and size != 1:
         raise Unbatchable(level)

@@ -66,12 +66,6 @@ def cast(device: Device, x: Batched, dtype: np.dtype) -> Batched:
 
 
 @rule
-def real(device: Device, x: Batched) -> Batched:
-    """The real parts."""
-    return device.kind(device.under.real(x.raw), x.level)
-
-
-@rule
 def copy(device: Device, x: Batched) -> Batched:
     """Memory of its own."""
     return device.kind(device.under.copy(x.raw), x.level)

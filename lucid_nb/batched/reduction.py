@@ -24,7 +24,7 @@ def _along(entry: str, place: int) -> Callable[..., Any]:
         call: list[Any] = [spread(x, size) if isinstance(x, Batched) else x for x in arguments]
         axis = call[place]
         call[place] = behind(axis) if isinstance(axis, int) else tuple(map(behind, axis))
-        return device.wrapped(getattr(device.under, entry)(*call), level)
+        return device.wrapped(device.below(entry)(*call), level)
     return along
 
 

@@ -59,7 +59,7 @@ def _real_parts(table: Table, x: Any) -> Any:
     if table.has("real"):
         return table.real(x)
     part = np.dtype(f"f{table.dtype_of(x).itemsize // 2}")
-    pairs = table.reinterpret(table.reshape(x, (*x.shape, 1)), part)
+    pairs = table.reinterpret(table.copy(table.reshape(x, (*x.shape, 1))), part)
     return table.slice(pairs, (..., 0))
 
 

@@ -5,13 +5,13 @@ from typing import Any
 from .. import backend, dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor
+from ..backend import entry
 from ..errors import DTypeError, ShapeError
 from ..expr import trace
 from ..facts import Facts, Rule
 from ..op import ALL, RESULT, Elementwise, Info, Primitive, registry
 from ..register import public
 from ..storage import Slice
-from .hosted import entry
 from .logic import where
 from .movement import as_tensor, astype, concat, deliver, reshape
 from .places import routed

@@ -117,6 +117,9 @@ CASES = dict(
     index_put_behind=case(lambda x, i, s: lnb.index_put(x, (slice(None), i), s), M, classes(4, 1), (3, 1)),
     index_put_one=case(lambda x, i, s: lnb.index_put(x, (slice(None), i), s), M, classes(4, 1), ()),
     where=case(lambda x, y: lnb.where(x > 0, x, y), V, V, shared=(1,)), clip=case(lambda x: lnb.clip(x, -0.5, 0.5), V),
+    searchsorted=case(lambda a, v: lnb.searchsorted(lnb.sort(a), v), V, (3,)), searchsorted_shared=case(
+        lambda a, v: lnb.searchsorted(lnb.sort(a), v), V, (3,), shared=(0,)), isin=case(
+        lambda a, b: lnb.isin(a, b), classes(3, 4), classes(3, 2)),
     masked_fill=case(lambda x: lnb.masked_fill(x, x > 0, 1.0), V), one_hot=case(
         lambda i: lnb.one_hot(i, 5), classes(5, 3)), written=case(written, V, ()), converted=case(
         written_outside_dtype, V),

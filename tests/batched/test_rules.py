@@ -15,7 +15,7 @@ from .cases import CASES, READING, SIZE, Case, arrays
 
 DEVICES = {"cpu": "float64", "mlx": "float32"}
 # The batched call may sum in another order.
-TOLERANCE = {"cpu": 1e-11, "mlx": 3e-5}
+TOLERANCE = {"cpu": 1e-11, "mlx": 3e-5, "cuda": 3e-5}
 RECORDS = oracles.records()
 
 
@@ -159,3 +159,14 @@ def test_examples_may_lie_along_any_axis(name, data):
     wanted = looped(found.call, found.axes)(*map(lnb.tensor, arrays(found, "float64")))
     for result, one in zip(*[x if isinstance(x, (tuple, list)) else [x] for x in (results, wanted)]):
         np.testing.assert_allclose(np.moveaxis(result.to_host(), -1, 0), one.to_host(), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.cuda_simulator
+@pytest.mark.parametrize("name", ["sum", "matmul_right", "index", "written", "diagonal", "cross_entropy", "sort",
+                                  "complex", "scatter_add"])
+def test_a_rule_on_cuda_equals_the_loop(name):
+    """Sorting is no entry of that device: it goes through the host."""
+    found = CASES[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        check(found.call, found.axes, list(arrays(found, "float32")), "cuda")
