@@ -25,10 +25,14 @@ Params = Mapping[str, Any] | None
 _formulas: "WeakKeyDictionary[Elementwise, int]" = WeakKeyDictionary()
 
 
-def cost_of(op: Elementwise | Primitive, call: flops.Call) -> int:
-    """Floating-point operations of a call: by its rule, or its formula for each element; see flops.py."""
-    if isinstance(op, Primitive):
-        return round(op.facts.flops(call)) if op.facts.flops is not None else 0
+def cost_of(op: Any, call: flops.Call) -> int:
+    """Floating-point operations of a call: by its rule, or its formula for each element; see flops.py.
+
+    What a user differentiates by a function of his own is no op with a rule, and costs what it calls.
+    """
+    if not isinstance(op, Elementwise):
+        rule = op.facts.flops if isinstance(op, Primitive) else None
+        return round(rule(call)) if rule is not None else 0
     each = _formulas.get(op)
     if each is None:
         each = _formulas[op] = flops.of_formula(op.outputs)
@@ -133,12 +137,13 @@ class FlopCounter:
         """`tape.pull`; a pullback that called kernels itself, and no op, costs what its record says."""
         calls = self.calls
         found = tape.pull(node, g, call, retain_graph)
-        factor = node.op.facts.gradient_flops if type(node) is tape.Node else 0
+        op: Any = node.op if type(node) is tape.Node else None
+        factor = op.facts.gradient_flops if isinstance(op, Primitive) else 0
         if factor and calls == self.calls:
             count = len(node.edges)
             shapes = [shape for shape, _ in node.like]
             made = flops.Call(tuple(shapes[:count]), shapes[count], node.plan or {})
-            self.add(f"{node.op.name}_gradient", round(factor * cost_of(node.op, made)))
+            self.add(f"{op.name}_gradient", round(factor * cost_of(op, made)))
         return found
 
     # --------------------------------------------------------------------------------------------- results

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import lucid_nb as lnb
-from lucid_nb import flops, nn, register
+from lucid_nb import flops, nn, register, tape
 from lucid_nb.expr import vocabulary
 from lucid_nb.nn import functional as F
 from lucid_nb.op import Elementwise, Primitive, registry
@@ -314,3 +314,19 @@ def test_the_device_does_not_matter():
         w = lnb.tensor(np.ones((4, 3, 3, 3), np.float32), device=device)
         lnb.softmax(F.conv2d(x, w), axis=1).sum().backward()
     assert counted(step, "mlx") == counted(step, "cpu")
+
+
+def test_ops_without_a_record_cost_what_they_call():
+    class Own:
+        """As a function with a derivative of its own is on the tape."""
+
+        name = "own"
+
+        def pullback(self, node, g, call):
+            return (call.multiply(g, 2.0),)
+    x = lnb.tensor(np.ones(3), requires_grad=True)
+    y = lnb.asarray(np.ones(3))
+    y.node = tape.Node(Own(), None, (x.node,), (((3,), y.dtype),) * 2)
+    assert (y * 2).flops == 3
+    assert ">own<" in lnb.visual.draw_graph(y * 2)
+    assert counted(y.backward, np.ones(3)) == {"multiply": 3}

@@ -10,13 +10,14 @@ from .. import flops, tape
 from ..array import Tensor
 from ..calls import Like, Recorded, recorded_behind
 from ..errors import ShapeError
-from ..op import Elementwise
+from ..op import Elementwise, Primitive
+from ..views import movement
 
 PRODUCTS = {flops.matmul, flops.linear, flops.contraction, flops.conv, flops.conv_input_grad, flops.conv_weight_grad,
             flops.attention}
 SUMMARIES = set("max min nanmax nanmin argmax argmin any all count_nonzero count_numbers extreme_scan".split())
 FAMILIES = {"leaf": "requires grad", "constant": "no gradient", "product": "products", "elementwise": "elementwise",
-            "summary": "sums, norms, losses", "movement": "moves data", "chain": "several ops"}
+            "summary": "sums, norms, losses, others", "movement": "moves data", "chain": "several ops"}
 PLAIN = ("leaf", "constant")
 TOP, LEAST = 40, 3              # letters of a name that are shown; ops of a chain that is worth one box
 
@@ -74,8 +75,8 @@ def shortened(text: str) -> str:
 
 def name_of(call: Recorded) -> str:
     """The op's name; of a view, what it does."""
-    steps = (call.node.plan or {}).get("steps") if not isinstance(call.node.op, Elementwise) else None
-    if call.node.op.name == "view" and steps:
+    if call.node.op is movement:
+        steps = call.node.plan["steps"]
         return ", ".join(dict.fromkeys(type(step).__name__.lower() for step in steps))
     return str(call.node.op.name)
 
@@ -84,6 +85,8 @@ def family_of(op: Any) -> str:
     """The colour of an op."""
     if isinstance(op, Elementwise):
         return "elementwise"
+    if not isinstance(op, Primitive):
+        return "summary"
     if op.facts.flops in PRODUCTS or op.name.startswith("recurrent_"):
         return "product"
     return "movement" if op.facts.flops is None and op.name not in SUMMARIES else "summary"
