@@ -2,12 +2,13 @@
 
 import struct
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import config
 from ..dtypes import BFLOAT16
 from ..program import ALONG, COLUMNS, ROW, RowProgram
 from ..shapes import Shape
@@ -38,6 +39,7 @@ class Kernel:
     def __init__(self, program: RowProgram) -> None:
         self.program = program
         self.lines: dict[tuple, Line] = {}
+        self.addresses: dict[int | str, int] = {}
         dtypes = [BFLOAT16 if name == "bfloat16" else np.dtype(name) for name in program.program.results]
         self.dtypes = dtypes[len(program.reductions):]
         self.is_flat = not program.reductions and {*program.results} == {ALONG}
@@ -45,10 +47,14 @@ class Kernel:
         letters = "qqq" * len(program.kinds) + "q" * len(program.results) + "q" * bool(self.scratch) + "qq"
         self.pack = struct.Struct(letters + "d" * program.scalars).pack
 
-    @cached_property
+    @property
     def address(self) -> int:
-        """Address of the range kernel over units of UNIT rows."""
-        return store.load(f"fused {self.program.text}", lambda symbol: compile_rows(self.program, symbol))
+        """Address of the range kernel over units of UNIT rows, for the present width of vectors."""
+        width = config.vector_width
+        if width not in self.addresses:
+            text = f"fused {self.program.text}"
+            self.addresses[width] = store.load(text, lambda symbol: compile_rows(self.program, symbol))
+        return self.addresses[width]
 
     def __call__(self, raws: Sequence[np.ndarray], scalars: Sequence[float], lead: Shape, cols: int) -> list[Any]:
         """The results for a grid of rows of shape `lead`: (*lead, cols) each, (*lead, 1), or for columns (cols,)."""
