@@ -221,6 +221,8 @@ def _agree(tensors: Sequence[Tensor]) -> bool:
 
 def fit(name: str, target: Tensor, value: Tensor) -> Tensor:
     """A value in the levels of what it is written into; it must not differ along others."""
+    if not (isinstance(value.raw, Batched) or isinstance(target.raw, Batched)):
+        return value
     _, wanted = taken_apart(target.raw)
     memory, levels = taken_apart(value.raw)
     if len(wanted) == len(levels) and all(ours is theirs or ours is None or theirs is None

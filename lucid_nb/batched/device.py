@@ -12,7 +12,7 @@ from .raw import Batched, common
 
 Rule = Callable[..., Any]
 rules: dict[str, Rule] = {}
-NAMES = {*ENTRIES, "put_slice"} - {"assign"}
+NAMES = {*ENTRIES, "put_slice", "sample", "sample_input_grad", "sample_weight_grad"} - {"assign"}
 COUNTING = {"nonzero", "unique"}      # entries whose results are as large as the values say
 
 

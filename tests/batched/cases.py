@@ -164,6 +164,7 @@ CASES = dict(
         lambda i, w: F.embedding(i, w), classes(5, 3), (5, 2), shared=(1,)), embedding_apart=case(
         lambda i, w: F.embedding(i, w), classes(5, 3), (5, 2)), embedding_padded=case(
         lambda i, w: F.embedding(i, w, padding_idx=1), classes(5, 3), (5, 2), shared=(1,)),
+    grid_sample=case(lambda x, g: F.grid_sample(x, 0.5 * g, align_corners=True), PLANES, (2, 3, 3, 2)),
     gelu=case(lambda x: F.gelu(x), V), glu=case(lambda x: F.glu(x), (4,)), prelu=case(
         lambda x, w: F.prelu(x, w), (2, 3), (3,), shared=(1,)),
     cross_entropy=case(lambda x, t: lnb.cross_entropy(x, t), (5, 4), classes(4, 5)), cross_entropy_one=case(
