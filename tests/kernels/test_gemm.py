@@ -217,11 +217,12 @@ def test_integer_products_wrap_as_numpys(data):
 
 
 @given(st.data())
-def test_complex_products(data):
+def test_complex_products_of_any_layout(data):
     rows, depth, cols = (data.draw(st.integers(1, 40)) for _ in range(3))
-    dtype = data.draw(st.sampled_from(["complex64", "complex128"]))
-    a, b = (values(shape, dtype) + 1j * values(shape, dtype) for shape in ((rows, depth), (depth, cols)))
-    a, b = a.astype(dtype), b.astype(dtype)
+    dtype, step = data.draw(st.sampled_from(["complex64", "complex128"])), data.draw(st.integers(1, 4))
+    a, b = (np.repeat((values(shape, dtype) + 1j * values(shape, dtype)).astype(dtype), step, axis)[where]
+            for shape, axis, where in (((rows, depth), 0, np.s_[::step]), ((depth, cols), 1, np.s_[:, ::step])))
+    a, b = data.draw(st.sampled_from([(a, b), (np.array(a, order="F"), np.array(b, order="F")), (a[:, ::-1], b[::-1])]))
     wide = np.clongdouble if dtype == "complex128" else np.complex128
     error = np.abs(matmul(a, b) - np.matmul(a.astype(wide), b.astype(wide)))
     assert np.all(error <= np.matmul(np.abs(a), np.abs(b)) * np.finfo(dtype).eps * (2 * depth ** 0.5 + 4))
