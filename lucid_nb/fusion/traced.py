@@ -20,6 +20,17 @@ class Untraceable(Exception):
     """The function does what no trace can follow; its text says what."""
 
 
+class ReadsPositions(Untraceable, backend.Unbatchable):
+    """The function reads a value; where that is of positions, the function of positions becomes a call of the plan."""
+
+    def __init__(self) -> None:
+        Exception.__init__(self, "it reads a value")
+        self.level = None
+
+    def __str__(self) -> str:
+        return "it reads a value"
+
+
 class Ghost:
     """A raw array without memory, for code that asks it for no more than its shape and dtype."""
 
@@ -69,8 +80,11 @@ def ghosts(device: str) -> type[Ghost]:
 def refusing(what: str) -> Callable:
     """A method that no trace can follow."""
     def refuse(self: Any, *_: Any, **__: Any) -> Any:
-        raise Untraceable(what)
+        raise ReadsPositions if what == READING else Untraceable(what)
     return refuse
+
+
+READING = "it reads a value"
 
 
 class Traced(Tensor):
@@ -152,7 +166,7 @@ class Traced(Tensor):
 READS = """to_host numpy item tolist __array__ __bool__ __float__ __int__ __complex__ __index__ __dlpack__ __contains__
 __reduce_ex__""".split()
 WRITES = "write update check_writable mark_written".split()
-for _names, _what in ((READS, "it reads a value"), (WRITES, "it writes in place"),
+for _names, _what in ((READS, READING), (WRITES, "it writes in place"),
                       (["backward", "register_hook", "retain_grad"], "it asks for gradients")):
     for _name in _names:
         setattr(Traced, _name, refusing(_what))

@@ -227,6 +227,16 @@ def test_a_fused_function_in_another_is_fused_with_it():
     assert outer.explain().count("one kernel") == 1
 
 
+def test_ops_on_tensors_from_elsewhere_are_a_part_of_the_plan():
+    w = lnb.tensor([1.0, 2.0], requires_grad=True)
+    inner = lnb.fuse(lambda w: w * w + 1)
+    outer = lnb.fuse(lambda x: x * inner(w).reshape((2, 1))[0])
+    for _ in range(2):
+        w.grad = None
+        outer(lnb.tensor([3.0])).backward()
+        assert w.grad.tolist() == [6, 0]
+
+
 def test_a_method_can_be_fused():
     class Layer:
         factor = 3
@@ -264,6 +274,28 @@ def test_what_cannot_be_traced_runs_as_it_is(function, reason):
         a, b = fused(x), function(y)
         assert a is b is None or a.tolist() == b.tolist()
     assert x.tolist() == y.tolist() and reason in fused.explain()
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, y: (lnb.exp(x) * 2)[y] + 1, lambda x, y: lnb.take(lnb.exp(x), y, 0) * 2,
+    lambda x, y: lnb.take_along_axis(lnb.exp(x), y[:, None], 1) * 2,
+    lambda x, y: lnb.nn.functional.cross_entropy(x * 2, y) * 3,
+    lambda x, y: lnb.nn.functional.nll_loss(lnb.log_softmax(x), y, reduction="sum"),
+    lambda x, y: lnb.nn.functional.embedding(y, lnb.tanh(x)) * 2],
+    ids=["index", "take", "along", "cross_entropy", "nll", "embedding"])
+def test_functions_of_positions_read_them_at_each_call(function):
+    fused = lnb.fuse(function)
+    x = RANDOM.standard_normal((3, 4))
+    for positions in ([0, 2, 1], [1, 1, 0]):
+        found = []
+        for call in (function, fused):
+            leaf = lnb.tensor(x, requires_grad=True)
+            result = call(leaf, lnb.tensor(np.array(positions)))
+            result.sum().backward()
+            found.append((result.detach().numpy(), leaf.grad.numpy()))
+        for a, b in zip(*found):
+            np.testing.assert_allclose(b, a, rtol=1e-12)
+    assert "it reads positions" in fused.explain() and "one kernel" in fused.explain()
 
 
 def test_explain_prints_each_plan_once(capsys):
