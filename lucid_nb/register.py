@@ -165,8 +165,9 @@ def binary_function(op: Elementwise) -> Callable:
                             return general(op, (x, y))
                         if is_plain:
                             return Tensor(result) if type(result) is ndarray else fresh(result)
-                        # Where dtypes differ, too, each gradient must be fitted to its input (tests/test_backward.py).
-                        if result.size == size and a.ndim == b.ndim and (a.dtype is b.dtype or a.dtype == b.dtype):
+                        # Where dtypes differ, too, each gradient must be fitted to its input (tests/test_backward.py);
+                        # no elements are of one size in any shape.
+                        if result.size == size != 0 and a.ndim == b.ndim and (a.dtype is b.dtype or a.dtype == b.dtype):
                             wanted = (0 if left is None else 1) + (0 if right is None else 2)
                             return recorded_one(op, compiled, x, y, (left, right), wanted, result, getframe(1))
             elif type(y) in WEAK:

@@ -8,7 +8,7 @@ from ..array import Tensor
 from ..dtypes import BOOL
 from ..errors import DTypeError
 from ..expr import Expr, Vocabulary, entry, product, quotient
-from ..register import binary, install_operator, public, unary
+from ..register import binary, install_operator, public, ternary, unary
 
 Formula = tuple[Expr, ...] | Expr
 
@@ -36,6 +36,18 @@ def multiply(m: Vocabulary, x: Expr, y: Expr) -> Formula:
 def divide(m: Vocabulary, x: Expr, y: Expr) -> Formula:
     """Quotient, element by element, in a float dtype."""
     return x / y
+
+
+def _complex_lerp(m: Vocabulary, x: Expr, y: Expr, weight: Expr) -> Formula:
+    way = y - x
+    return m.where(m.real(weight) < 0.5, x + weight * way, y - way * (1 - weight))
+
+
+@ternary(kind="float", complexes=_complex_lerp)
+def lerp(m: Vocabulary, x: Expr, y: Expr, weight: Expr) -> Formula:
+    """From x to y by a weight: x itself at 0, y itself at 1."""
+    way = y - x
+    return m.where(weight < 0.5, x + weight * way, y - way * (1 - weight))
 
 
 @unary(operator="neg", oracle="numpy.negative", bools=False, complexes=True)

@@ -1,8 +1,9 @@
 """Medians, quantiles and percentiles, by every definition that NumPy has; also of arrays with NaN taken out.
 
 A quantile is where two neighbours in sorted order meet: their places are found on the host from the number of elements
-alone, so gradients of any order go to the elements that count, the first of equals first. Between infinite neighbours,
-and next to one, the result is NaN where NumPy's is: it takes a multiple of their difference.
+alone, so gradients of any order go to the elements that count, the first of equals first, and by q along the slope
+between neighbours. Between infinite neighbours, and next to one, the result is NaN where NumPy's is: it takes a
+multiple of their difference.
 """
 
 import warnings
@@ -29,21 +30,25 @@ from .sorting import in_order, partly_in_order, places_in_order
 # ------------------------------------------------------------------------------------------------- definitions
 @dataclass(frozen=True)
 class Spot:
-    """Between which two places of n sorted elements a quantile lies, and how far; `share` None: at the first one."""
+    """Between which two places of n sorted elements a quantile lies, and how far; `share` None: at the first one.
+
+    `pace`: the places that q moves it by, per unit; 0 of a definition that jumps.
+    """
 
     low: np.ndarray
     high: np.ndarray
     share: np.ndarray | None
+    pace: Any = 0
 
 
-def _between(position: np.ndarray, count: Any, share: Callable | None = None) -> Spot:
+def _between(position: np.ndarray, count: Any, share: Callable | None = None, pace: Any = 0) -> Spot:
     """The neighbours of a position, the ends standing for what is beyond them."""
     low = np.floor(position)
     fraction = position - low
     fraction = fraction if share is None else np.asarray(share(fraction), position.dtype)
     last = np.maximum(count - 1, 0)
     first, second = [np.clip(np.nan_to_num(place, nan=np.inf), 0, last).astype(np.int64) for place in (low, low + 1)]
-    return Spot(first, second, fraction)
+    return Spot(first, second, fraction, pace)
 
 
 def _fixed(position: np.ndarray, count: Any) -> Spot:
@@ -54,12 +59,13 @@ def _fixed(position: np.ndarray, count: Any) -> Spot:
 
 def _linear(n: Any, q: np.ndarray) -> Spot:
     position = np.asarray((n - 1) * q)
-    return _fixed(position, n) if position.dtype.kind in "iu" else _between(position, n)
+    return _fixed(position, n) if position.dtype.kind in "iu" else _between(position, n, pace=n - 1)
 
 
 def _hyndman_fan(alpha: float, beta: float) -> Callable:
     """A continuous definition by its plotting positions (Hyndman and Fan, American Statistician 50, 1996)."""
-    return lambda n, q: _between(np.asarray(n * q + (alpha + q * (1 - alpha - beta)) - 1), n)
+    return lambda n, q: _between(np.asarray(n * q + (alpha + q * (1 - alpha - beta)) - 1), n,
+                                 pace=n + (1 - alpha - beta))
 
 
 def _closest(n: Any, q: np.ndarray) -> Spot:
@@ -96,6 +102,7 @@ class Wanted:
     is_weak: bool                     # a Python number, which does not decide the dtype
     spot: Callable[[Any, np.ndarray], Spot]
     weights: Tensor | None = None
+    drift: Tensor | None = None       # zeros that move as q does, where it is differentiated by
 
 
 def _wanted(name: str, q: Any, hundred: bool, method: str, weights: Any) -> Wanted:
@@ -113,7 +120,9 @@ def _wanted(name: str, q: Any, hundred: bool, method: str, weights: Any) -> Want
                          f"Use 0 to {100 if hundred else 1}.")
     if weights is not None and method != "inverted_cdf":
         raise ShapeError(f"{name}: method {method!r} takes no weights. Use method='inverted_cdf'.")
-    return Wanted(name, found, is_weak, METHODS[method], None if weights is None else as_tensor(name, weights))
+    drift = reshape(q - q.detach(), (found.size,)) / (100 if hundred else 1) \
+        if isinstance(q, Tensor) and q.requires_grad else None
+    return Wanted(name, found, is_weak, METHODS[method], None if weights is None else as_tensor(name, weights), drift)
 
 
 def merged_rows(name: str, x: Tensor, axis: Axis) -> tuple[Tensor, shapes.Shape]:
@@ -156,13 +165,14 @@ def _shaped(result: Tensor, x: Tensor, axes: shapes.Shape, q_shape: shapes.Shape
 
 
 # -------------------------------------------------------------------------------------------------- quantiles
-def _joined(a: Tensor, b: Tensor, share: np.ndarray, wanted: Wanted) -> Tensor:
+def _joined(a: Tensor, b: Tensor, spot: Spot, wanted: Wanted) -> Tensor:
     """The point between neighbours, from the nearer one, as NumPy interpolates."""
-    table = backend.of(a.raw)
+    table, share = backend.of(a.raw), np.asarray(spot.share)
     kind = share.dtype if not wanted.is_weak else a.dtype if dtypes.is_inexact(a.dtype) else dtypes.FLOAT64
-    low, high = [Tensor(table.from_numpy(part.astype(kind))) for part in (share, 1 - share)]
+    low, high, pace = [Tensor(table.from_numpy(np.asarray(part, kind))) for part in (share, 1 - share, spot.pace)]
     step = b - a
-    return where(low >= 0.5, b - step * high, a + step * low)
+    found = where(low >= 0.5, b - step * high, a + step * low)
+    return found if wanted.drift is None else found + step * pace * wanted.drift
 
 
 def _plain(rows: Tensor, wanted: Wanted) -> Tensor:
@@ -174,7 +184,7 @@ def _plain(rows: Tensor, wanted: Wanted) -> Tensor:
     ordered = partly_in_order(rows, tuple(sorted(kth)), rows.ndim - 1)
     found = take(ordered, spot.low, axis=-1)
     if spot.share is not None:
-        found = _joined(found, take(ordered, spot.high, axis=-1), spot.share, wanted)
+        found = _joined(found, take(ordered, spot.high, axis=-1), spot, wanted)
     if not has_nan:
         return found
     last = take(ordered, np.array([count - 1]), axis=-1)
@@ -197,7 +207,7 @@ def _without_nan(rows: Tensor, wanted: Wanted) -> Tensor:
     spot = wanted.spot(valid_counts(rows).astype(q.dtype if q.dtype.kind == "f" else np.int64), q)
     ordered = in_order(rows, rows.ndim - 1)
     found = elements_at(ordered, spot.low)
-    return found if spot.share is None else _joined(found, elements_at(ordered, spot.high), spot.share, wanted)
+    return found if spot.share is None else _joined(found, elements_at(ordered, spot.high), spot, wanted)
 
 
 def elements_at(ordered: Tensor, places: np.ndarray) -> Tensor:

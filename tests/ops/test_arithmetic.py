@@ -5,6 +5,7 @@ import pytest
 
 import lucid_nb as lnb
 from lucid_nb import errors
+from lucid_nb.testing import assert_close, check_grad
 
 
 def gradient(f, *values, device="cpu"):
@@ -187,6 +188,27 @@ def test_float_power_computes_in_double():
     y.requires_grad = True
     lnb.float_power(y, 2).sum().backward()
     assert y.grad.dtype == np.float32 and y.grad.tolist() == [4, 8]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_lerp_goes_from_one_end_to_the_other(dtype, device):
+    draw = np.random.default_rng(3)
+    parts = draw.standard_normal((3, 2, 40))
+    x, y, weight = (parts[:, 0] + 1j * parts[:, 1] if dtype == "complex64" else parts[:, 0]).astype(dtype)
+    wide = [a.astype("complex128" if dtype == "complex64" else "float64") for a in (x, y, weight)]
+    found = lnb.lerp(*[lnb.asarray(a, device=device) for a in (x, y, weight)])
+    assert found.dtype == dtype
+    assert_close(found.numpy(), wide[0] + wide[2] * (wide[1] - wide[0]), atol=2e-6)
+    ends = [lnb.asarray(np.array(a, dtype), device=device) for a in ([1e9, 1e-9], [0.1, 0.3])]
+    for weight, end in ((0, ends[0]), (1, ends[1])):
+        assert lnb.lerp(*ends, weight).tolist() == end.tolist()
+
+
+def test_lerp_is_differentiated_by_all_three():
+    draw = np.random.default_rng(4)
+    check_grad(lnb.lerp, draw.standard_normal((2, 3)), draw.standard_normal(3), np.array([[0.2], [1.7]]))
+    x = draw.standard_normal(3) + 1j
+    check_grad(lnb.lerp, x, 2 * x.conj() + 1, np.array([0.2 + 1j, 0.9, 3j]))
 
 
 def test_positive_copies():

@@ -130,6 +130,15 @@ def test_gradient_follows_finite_differences(method):
     check_grad(lambda x: lnb.nanquantile(lnb.where(HOLES != HOLES, np.nan, x), 0.3, axis=1, method=method), X)
 
 
+@pytest.mark.parametrize("method", ["linear", "hazen", "weibull", "median_unbiased", "midpoint", "lower"])
+def test_gradient_by_q_follows_finite_differences(method):
+    x = np.random.default_rng(7).standard_normal((2, 6))
+    nan = np.where(x == x.max(), np.nan, x)
+    check_grad(lambda x, q: lnb.quantile(x, q, axis=1, method=method), x, np.array([0.23, 0.87]))
+    check_grad(lambda q: lnb.nanpercentile(nan, q, axis=1, method=method), np.array(37.0))
+    check_grad(lambda q: lnb.quantile(x, q, method=method), np.array([[0.31], [0.999]]))
+
+
 def test_gradient_of_medians_follows_finite_differences():
     check_grad(lambda x: lnb.median(x, 1), X)
     check_grad(lnb.median, X)
