@@ -5,7 +5,8 @@ import pytest
 from scipy import special
 
 import lucid_nb as lnb
-from lucid_nb.kernels import store, threads
+from lucid_nb import config
+from lucid_nb.kernels import store
 from lucid_nb.kernels.fused import kernel
 from lucid_nb.testing import check_grad
 
@@ -97,11 +98,11 @@ def test_known_functions_have_gradients_to_second_order(function):
 
 
 @each_known
-def test_bits_do_not_depend_on_the_number_of_threads(function):
+def test_bits_do_not_depend_on_the_number_of_threads(function, monkeypatch):
     given = [lnb.tensor(x, requires_grad=True) for x in arrays((1000, 300), np.float32)]
     found = []
     for count in (1, 2):
-        threads.set_num_threads(count)
+        monkeypatch.setattr(config, "num_threads", count)
         result = lnb.fuse(function)(*given)
         result.backward(lnb.ones_like(result))
         found.append([result, *[x.grad for x in given if x.grad is not None]])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import special
 
+from lucid_nb import config
 from lucid_nb.expr import m, read
-from lucid_nb.kernels import threads
 from lucid_nb.kernels.fused import WIDE, kernel, line_of
 from lucid_nb.kernels.fused_passes import Analysis
 from lucid_nb.program import ALONG, COLUMNS, ROW, RowProgram, type_program
@@ -106,12 +106,11 @@ def test_rows_lie_where_broadcasting_puts_them(lead, shape, layout):
     assert np.array_equal(found, x + y)
 
 
-def test_bits_do_not_depend_on_threads():
+def test_bits_do_not_depend_on_threads(monkeypatch):
     x, g = (RANDOM.standard_normal((3000, 100)).astype(np.float32) for _ in range(2))
     found = []
     for count in (1, 2, 3):
-        threads.set_num_threads(count)
+        monkeypatch.setattr(config, "num_threads", count)
         found.append(kernel(softmax_program("float32"))([x, g], (1.5,), (3000,), 100))
-    threads.set_num_threads(1)
     for other in found[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(found[0], other))
