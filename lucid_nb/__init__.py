@@ -79,6 +79,8 @@ from . import backward, creation, errors, interop, ops
 from .array import Tensor
 from .autograd import (
     checkpoint,
+    custom_jvp,
+    custom_vjp,
     elementwise_grad,
     grad_and_aux,
     hessian,

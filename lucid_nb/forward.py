@@ -46,6 +46,8 @@ def pushed(node: tape.Node, tangents: Sequence[Any], call: Runner, has_ports: bo
     op = node.op
     if isinstance(op, Elementwise):
         return _of_formula(op, node, tangents, call)
+    if isinstance(op, Primitive) and op.push is not None:
+        return op.push(node, tangents, call)
     if isinstance(op, Primitive) and op.linear:
         found = _of_linear(op, node, tangents, call)
         if found is not None:

@@ -297,6 +297,8 @@ class Primitive:
     of flops.py; without one the op only moves data, or compares.
     """
 
+    push: Any = None            # of a user's op that says how tangents pass: (node, tangents, call) to those of results
+
     def __init__(self, name: str, forward: Callable, pullback: Callable | None, keeps: tuple[int, ...] = (),
                  linear: tuple[tuple[int, ...], ...] = (), flops: Callable[[Any], float] | None = None,
                  gradient_flops: float = 0.0) -> None:

@@ -90,16 +90,22 @@ def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
     return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
 
 
-def leaves_like(op: str, what: str, structure: Structure, tree: Any) -> list[Any]:
-    """The leaves of a tree that must have this structure; dicts may name their keys in another order."""
+def leaves_like(op: str, what: str, structure: Structure, tree: Any, may_miss: bool = False) -> list[Any]:
+    """The leaves of a tree that must have this structure; dicts may name their keys in another order.
+
+    With `may_miss`, None may stand for any part, as None for each of its leaves.
+    """
     leaves: list[Any] = []
-    if not _match(structure, tree, leaves):
+    if not _match(structure, tree, leaves, may_miss):
         raise ShapeError(f"{op}: {what} is nested as {told(str(flatten(tree)[1]))}, and {told(str(structure))} was "
                          "expected. Nest it the same way.")
     return leaves
 
 
-def _match(structure: Structure, tree: Any, leaves: list[Any]) -> bool:
+def _match(structure: Structure, tree: Any, leaves: list[Any], may_miss: bool) -> bool:
+    if tree is None and may_miss:
+        leaves += [None] * structure.size
+        return True
     opened = _open(tree)
     if structure.kind is None:
         leaves.append(tree)
@@ -110,7 +116,7 @@ def _match(structure: Structure, tree: Any, leaves: list[Any]) -> bool:
         return False
     by_name = dict(zip(*opened))
     parts = [by_name[name] for name in structure.names] if structure.names else opened[1]
-    return all([_match(inner, part, leaves) for inner, part in zip(structure.parts, parts)])
+    return all([_match(inner, part, leaves, may_miss) for inner, part in zip(structure.parts, parts)])
 
 
 def map_leaves(function: Callable[[Any], Any], tree: Any) -> Any:

@@ -3,8 +3,10 @@
 `lucid_nb.autograd.grad` takes outputs and inputs; `lucid_nb.grad` takes a function.
 """
 
+from .custom import custom_jvp, custom_vjp
 from .derivatives import hessian, hvp, jacobian
 from .engine import grad
+from .function import Function, once_differentiable
 from .hips import (
     elementwise_grad,
     grad_and_aux,
@@ -18,6 +20,7 @@ from .recompute import checkpoint
 from .saved import save_on_cpu, saved_tensors_hooks
 from .transforms import jvp, linearize, stop_gradient, value_and_grad, vjp
 
-__all__ = ["checkpoint", "elementwise_grad", "grad", "grad_and_aux", "hessian", "hessian_tensor_product",
-           "hessian_vector_product", "hvp", "jacobian", "jvp", "linearize", "make_hvp", "make_jvp", "make_vjp",
-           "save_on_cpu", "saved_tensors_hooks", "stop_gradient", "value_and_grad", "vjp"]
+__all__ = ["Function", "checkpoint", "custom_jvp", "custom_vjp", "elementwise_grad", "grad", "grad_and_aux", "hessian",
+           "hessian_tensor_product", "hessian_vector_product", "hvp", "jacobian", "jvp", "linearize", "make_hvp",
+           "make_jvp", "make_vjp", "once_differentiable", "save_on_cpu", "saved_tensors_hooks", "stop_gradient",
+           "value_and_grad", "vjp"]

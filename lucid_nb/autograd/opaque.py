@@ -1,0 +1,151 @@
+"""A call of a user's function as one op of the tape, whose gradients the user states on tensors."""
+
+from collections.abc import Container, Sequence
+from functools import partial
+from typing import Any
+
+from .. import shapes, tape
+from ..apply import version_of
+from ..array import Tensor, fresh
+from ..backward import RecordingRunner, Runner
+from ..batched import levels_of, merged
+from ..dtypes import is_inexact
+from ..errors import DTypeError, GradError, ShapeError, described
+from ..facts import Facts
+from ..lifting import lifted
+from ..op import Primitive
+
+Tangents = Sequence[Tensor | None]
+
+
+class Opaque(Primitive):
+    """The op of one call: made anew for each, it holds what the call needs for its gradient besides saved tensors.
+
+    It gets `gradients(kept, arriving)`: from the saved tensors and the gradients of the results to those of the inputs;
+    and, where forward mode need not transpose it, `tangents(kept, moving)`: from tangents of inputs to those of
+    results.
+    """
+
+    rule = "backward"                  # what gives the gradients, and what gives tangents, for errors
+    push_rule = "jvp"
+    has_push = False
+    materializes = True                # zeros instead of None, where nothing arrives
+
+    def __init__(self, name: str) -> None:         # no name in the registry: it is not for others to call
+        self.name, self.facts, self.keeps, self.linear = name, Facts(), (), ()
+        self.places: list[tuple[bool, int] | None] = []      # of each saved tensor: (is a result, number), or none
+        self.is_single, self.count = True, 0
+
+    def gradients(self, kept: Sequence[Tensor], arriving: Tangents) -> Tangents:
+        """The gradients of the inputs."""
+        raise NotImplementedError
+
+    def tangents(self, kept: Sequence[Tensor], moving: Tangents) -> Tangents:
+        """The tangents of the results."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------------------------- recording
+    def record(self, inputs: Sequence[Tensor], edges: Sequence[Any], outputs: Sequence[Tensor],
+               saved: Sequence[Tensor], is_single: bool) -> tape.Node:
+        """The node of the call. Its results get it, or its ports, from `led_from`."""
+        numbers = {id(x): (False, number) for number, x in enumerate(inputs)}
+        numbers |= {id(x): (True, number) for number, x in enumerate(outputs)}
+        self.places = [numbers.get(id(x)) for x in saved]
+        self.is_single, self.count = is_single, len(inputs)
+        versions = tuple(map(version_of, saved))
+        node = tape.Node(self, None, tuple(edges), tuple([(x.shape, x.dtype) for x in (*inputs, *outputs)]),
+                         tuple([x.raw for x in saved]), versions, sum(version.count for version in versions),
+                         tape.user_place())
+        if saved and tape.modes.packing is not None:
+            tape.modes.packing.pack(node)
+        return node
+
+    def led_from(self, node: tape.Node | None, inputs: Sequence[Tensor], outputs: Sequence[Tensor],
+                 carries: Sequence[bool], written: Container[int] = ()) -> list[Tensor]:
+        """The results, those that carry a gradient with the way back to the node.
+
+        `written`: ids of inputs that the call wrote into; their content is the result now, also for their views. Any
+        other input among the results, or one that is there twice, becomes a tensor of its own.
+        """
+        seen, found = {*map(id, inputs)}, []
+        for number, (x, does_carry) in enumerate(zip(outputs, carries)):
+            is_shared = id(x) in seen or x.storage is not None
+            seen.add(id(x))
+            x = x.detach() if is_shared and id(x) not in written else x
+            found.append(x)
+            if not does_carry:
+                continue
+            end = node if self.is_single else tape.Port(node, number)  # type: ignore[arg-type]
+            if id(x) in written:
+                x.root.node, x.share().generation = end, x.share().generation + 1
+                x.refresh()
+            else:
+                x._reroot(end)
+        return found
+
+    # --------------------------------------------------------------------------------------- differentiation
+    def kept(self, node: tape.Node, call: Any) -> list[Tensor]:
+        """The saved tensors, at their places in the graph where `call` records."""
+        lift = call.lift if call.records else RecordingRunner.lift
+        edges = [self._edge(node, place) if call.records else None for place in self.places]
+        return list(map(lift, node.unpack(), edges, node.versions))
+
+    def _edge(self, node: tape.Node, place: tuple[bool, int] | None) -> Any:
+        if place is None:
+            return None
+        is_result, number = place
+        return node.edges[number] if not is_result else node if self.is_single else tape.Port(node, number)
+
+    def pullback(self, node: tape.Node, g: Any, call: Any) -> Sequence[Any]:
+        """Gradients of the inputs."""
+        parts = g if type(g) is dict else {0: g}
+        on = next(iter(parts.values()))
+        results = node.like[self.count:]
+        found = self.gradients(self.kept(node, call), self._whole(call, parts, results, on))
+        wanted = [like if edge is not None else None for like, edge in zip(node.like, node.edges)]
+        return [None if t is None or like is None else self._fitted(call, self.rule, f"argument {number}", t, like, on)
+                for number, (t, like) in enumerate(zip(found, wanted))]
+
+    @property
+    def push(self) -> Any:
+        """How tangents pass; None where forward mode transposes the pullback."""
+        return self._pushed if self.has_push else None
+
+    def _pushed(self, node: tape.Node, tangents: Sequence[Any], call: Any) -> Any:
+        parts = {number: t for number, t in enumerate(tangents) if t is not None}
+        on = next(iter(parts.values()))
+        moving = self._whole(call, parts, node.like[:self.count], on)
+        found = self.tangents(self.kept(node, call), moving)
+        fit = partial(self._fitted, call, self.push_rule)
+        pushed = {number: fit(f"result {number}", t, like, on)
+                  for number, (t, like) in enumerate(zip(found, node.like[self.count:])) if t is not None}
+        return pushed.get(0) if self.is_single else pushed
+
+    def _whole(self, call: Runner, parts: dict[int, Any], likes: Sequence[tuple], on: Any) -> list[Tensor | None]:
+        """Tensors for all that could arrive."""
+        given = {number: t if isinstance(t, Tensor) else fresh(t) for number, t in parts.items()}
+        if self.materializes:
+            for number, (shape, dtype) in enumerate(likes):
+                if number not in given and is_inexact(dtype):
+                    zeros = call.cast(call.zeros(shape, on), dtype=dtype)
+                    given[number] = zeros if isinstance(zeros, Tensor) else fresh(zeros)
+        return [given.get(number) for number in range(len(likes))]
+
+    def _fitted(self, call: Runner, rule: str, what: str, found: Any, like: tuple, on: Any) -> Any:
+        """What a rule gives for an input or a result, checked against it."""
+        (shape, dtype), where = like, f"{self.name}: {rule} gives"
+        if not isinstance(found, Tensor):
+            raise GradError(f"{where} a {type(found).__name__} for {what}. Let it give a tensor, or None for none.")
+        found.refresh()
+        if not is_inexact(found.dtype):
+            raise DTypeError(f"{where} {described(found)} for {what}, {dtype} of shape {shape}. Let it give floats.")
+        if found.shape != shape and not _reduces(found.shape, shape):
+            raise ShapeError(f"{where} shape {found.shape} for {what} of shape {shape}. Let it give one of that shape.")
+        levels = merged(levels_of(found.raw), levels_of(on.raw if isinstance(on, Tensor) else on))
+        found = lifted(found, levels) if levels else found
+        return call.fit(found if call.records else found.raw, shape, dtype)
+
+
+def _reduces(found: shapes.Shape, wanted: shapes.Shape) -> bool:
+    """Can a gradient of this shape be summed to the wanted one, as if that had been broadcast?"""
+    return len(found) >= len(wanted) and all(size in (1, own) for size, own in zip(wanted[::-1], found[::-1]))
