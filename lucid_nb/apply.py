@@ -1,6 +1,6 @@
 """Calling ops on Tensors: operands, and the recording of what was called."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import eq, ne
 from types import FrameType
 from typing import Any
@@ -11,7 +11,7 @@ from numpy import ndarray
 from . import backend, dtypes, shapes, tape
 from .array import Node, Tensor, fresh, new
 from .errors import DeviceError, DTypeError, GradError, ShapeError, out_of_memory, told
-from .op import RESULT, Compiled, Elementwise, Primitive, constant
+from .op import RESULT, Compiled, Elementwise, Primitive, constant, registry
 from .storage import Version
 from .tape import next_sequence, place_of
 
@@ -61,12 +61,48 @@ def _tensors_to_arrays(op: str, data: Any) -> Any:
         return data
     if data.requires_grad and tape.is_recording():
         raise GradError(f"{op}: the sequence holds a tensor of shape {data.shape} that requires grad, and would lose "
-                        "it. Join such tensors with lnb.concat, or use .detach().")
+                        "it. Use lnb.array, lnb.stack or lnb.concat, or .detach().")
     return data.to_host()
 
 
+def joined(op: str, data: Any) -> Tensor | None:
+    """A nested sequence of tensors as one, with their gradients, examples and device; None where the host can do it."""
+    try:
+        tensors = [leaf for leaf in _leaves(data) if isinstance(leaf, Tensor)] if _holds_tensor(data) else []
+    except RecursionError:
+        return None                                    # as_array says what is wrong
+    if not any(type(x.raw) is not ndarray or (x.requires_grad and tape.is_recording()) for x in tensors):
+        return None
+    like = as_array(op, _without_values(data))
+    dtypes.check_supported(op, like.dtype)
+    dtype = dtypes.default_dtype() if like.dtype == dtypes.FLOAT64 else like.dtype
+    table = backend.table(tensors[0].device)
+    parts = [leaf if isinstance(leaf, Tensor) else fresh(table.from_numpy(np.asarray(leaf))) for leaf in _leaves(data)]
+    flat = [x.reshape(-1).astype(dtype, copy=False) for x in parts]
+    whole: Tensor = apply(registry["concatenate"], flat, {"axis": 0}).reshape(like.shape)
+    return whole
+
+
+def _leaves(data: Any) -> Iterator[Any]:
+    if isinstance(data, (list, tuple)):
+        for part in data:
+            yield from _leaves(part)
+    else:
+        yield data
+
+
+def _without_values(data: Any) -> Any:
+    """A sequence in which tensors are replaced by arrays of their shape and dtype, wherever their values are."""
+    if isinstance(data, (list, tuple)):
+        return [_without_values(part) for part in data]
+    return np.broadcast_to(np.zeros((), data.dtype), data.shape) if isinstance(data, Tensor) else data
+
+
 def as_operand(op: str, value: Any, device: str) -> Tensor:
-    """What becomes a tensor: lists go to `device`, NumPy arrays are on the cpu."""
+    """What becomes a tensor: lists go to `device` or stay on that of tensors inside, NumPy arrays are on the cpu."""
+    found = joined(op, value) if isinstance(value, (list, tuple)) else None
+    if found is not None:
+        return found
     array = as_array(op, value)
     dtypes.check_supported(op, array.dtype)
     if isinstance(value, (list, tuple)):

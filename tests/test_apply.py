@@ -8,19 +8,49 @@ import pytest
 import lucid_nb as lnb
 from lucid_nb.apply import apply
 from lucid_nb.op import Primitive
+from lucid_nb.testing import check_grad
 
-TEXT = r": the sequence holds a tensor of shape \(.*\) that requires grad.*lnb\.concat, or use \.detach\(\)"
+CALLS = {
+    "operand": lambda x: lnb.add(lnb.ones((2, 2)), [x, x]), "mixed": lambda x: lnb.ones(2) - [1.0, x[0]],
+    "tuple": lambda x: lnb.ones(2) * (x[0], 1.0), "array": lambda x: lnb.array([x, 2 * x, [3.0, 4.0]]),
+    "nested": lambda x: lnb.asarray([[x[0], x[1] ** 2], [1.0, x[0]]], order="F"), "function": lambda x: lnb.sum([x]),
+    "numbers": lambda x: lnb.array([x[0], True, 2, np.arange(3)[1]]), "cast": lambda x: lnb.array([x], dtype=complex),
+    "one": lnb.array, "concat": lambda x: lnb.concat([[x, x]]), "deep": lambda x: lnb.array([x], ndmin=3),
+    "setitem": lambda x: _written(lnb.zeros(2), [1.0, x[0]])}
 
 
-@pytest.mark.parametrize("call", [
-    lambda x: lnb.add(lnb.ones((2, 2)), [x, x]), lambda x: lnb.ones(2) - [1.0, x[0]],
-    lambda x: lnb.ones(2) * (x[0], 1.0),
-    lambda x: lnb.tensor([[1.0], [x[0]]]), lambda x: lnb.asarray([x, x]), lambda x: lnb.sum([x]),
-    lambda x: lnb.concat([[x, x]]), lambda x: lnb.zeros(2).__setitem__(slice(None), [1.0, x[0]])],
-    ids=["sum", "mixed", "tuple", "nested", "asarray", "function", "concat", "setitem"])
-def test_lists_with_tensors_that_require_grad_are_refused(call):
-    with pytest.raises(lnb.GradError, match=TEXT):
-        call(lnb.ones(2, requires_grad=True))
+def _written(target, value):
+    target[:] = value
+    return target
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_sequences_of_tensors_keep_their_gradients(name):
+    check_grad(lambda x: CALLS[name](x) ** 2, np.array([0.3, -1.2]))
+    x = lnb.tensor([2.0, 3.0], requires_grad=True)
+    with lnb.no_grad():                                                       # the host's way, which NumPy goes
+        expected = CALLS[name](x)
+    found = CALLS[name](x)
+    assert (found.dtype, found.tolist(), found.requires_grad) == (expected.dtype, expected.tolist(), True)
+
+
+def test_sequences_of_tensors_stay_on_their_device():
+    x = lnb.tensor([1.0, 2.0], device="mlx")
+    assert lnb.array([x[0], 3.0]).device == lnb.sum([x, x]).device == "mlx"
+    assert lnb.array([x, x], device="cpu").tolist() == [[1, 2], [1, 2]]
+
+
+def test_sequences_of_tensors_hold_a_value_for_each_example_of_vmap():
+    x = lnb.arange(6.0).reshape(3, 2)
+    assert lnb.vmap(lambda row: lnb.array([row[1], 7.0, row[0]]))(x).tolist() == [[1, 7, 0], [3, 7, 2], [5, 7, 4]]
+
+
+def test_sequences_of_tensors_are_refused_where_numpy_refuses_them():
+    x = lnb.ones(2, requires_grad=True)
+    with pytest.raises(lnb.ShapeError, match="asarray: the nested sequence is ragged"):
+        lnb.array([x, x[0]])
+    with pytest.raises(lnb.GradError, match=r"tensor: the sequence holds a tensor of shape \(2,\) that requires grad"):
+        lnb.tensor([x, x])
 
 
 def test_lists_of_tensors_without_gradient_are_numbers():

@@ -8,19 +8,25 @@ from .derivatives import hessian, hvp, jacobian
 from .engine import grad
 from .function import Function, once_differentiable
 from .hips import (
+    deriv,
     elementwise_grad,
     grad_and_aux,
     hessian_tensor_product,
     hessian_vector_product,
+    holomorphic_grad,
+    make_ggnvp,
     make_hvp,
     make_jvp,
     make_vjp,
+    tensor_jacobian_product,
+    vector_jacobian_product,
 )
 from .recompute import checkpoint
 from .saved import save_on_cpu, saved_tensors_hooks
 from .transforms import jvp, linearize, stop_gradient, value_and_grad, vjp
 
-__all__ = ["Function", "checkpoint", "custom_jvp", "custom_vjp", "elementwise_grad", "grad", "grad_and_aux", "hessian",
-           "hessian_tensor_product", "hessian_vector_product", "hvp", "jacobian", "jvp", "linearize", "make_hvp",
-           "make_jvp", "make_vjp", "once_differentiable", "save_on_cpu", "saved_tensors_hooks", "stop_gradient",
-           "value_and_grad", "vjp"]
+__all__ = ["Function", "checkpoint", "custom_jvp", "custom_vjp", "deriv", "elementwise_grad", "grad", "grad_and_aux",
+           "hessian", "hessian_tensor_product", "hessian_vector_product", "holomorphic_grad", "hvp", "jacobian",
+           "jvp", "linearize", "make_ggnvp", "make_hvp", "make_jvp", "make_vjp", "once_differentiable", "save_on_cpu",
+           "saved_tensors_hooks", "stop_gradient", "tensor_jacobian_product", "value_and_grad",
+           "vector_jacobian_product", "vjp"]

@@ -19,13 +19,14 @@ from .transforms import Argnums, Chosen, grad, jvp, pushed_outputs
 CHUNK_BYTES = 2**26          # of a block of basis vectors that are pushed or pulled at once
 
 
-def jacobian(f: Callable, argnums: Argnums = 0, *, mode: str = "auto") -> Callable:
+def jacobian(f: Callable, argnums: Argnums = 0, *, mode: str = "auto", argnum: Argnums | None = None) -> Callable:
     """A function that gives the matrix of derivatives of `f`'s results by the arguments `argnums`.
 
     For a result of shape `out` and an argument of shape `in` it has shape `out + in`. Where results or arguments are
     trees, it is a tree of results whose leaves are trees of arguments; of several `argnums`, tuples. `mode`: "forward"
     pushes a basis of the arguments, "reverse" pulls one of the results, "auto" takes the smaller basis. Of complex
     numbers the derivative is along the real axis, which for a holomorphic function is its complex derivative.
+    `argnum` is another name of `argnums`.
 
     >>> import lucid_nb as lnb
     >>> lnb.jacobian(lambda x: lnb.stack([x[0] * x[1], x[1]]))(lnb.tensor([2.0, 3.0]))
@@ -34,7 +35,7 @@ def jacobian(f: Callable, argnums: Argnums = 0, *, mode: str = "auto") -> Callab
     """
     if mode not in ("auto", "forward", "reverse"):
         raise GradError(f'jacobian: mode is {mode!r}. Use "auto", "forward" or "reverse".')
-    chosen = Chosen("jacobian", argnums)
+    chosen = Chosen("jacobian", argnums if argnum is None else argnum)
 
     @functools.wraps(f)
     def derivative(*arguments: Any, **keywords: Any) -> Any:
@@ -89,7 +90,7 @@ def _unit_vectors(basis: Sequence[Tensor]) -> Iterator[list[Tensor]]:
                for part, x in zip(parts, basis)]
 
 
-def hessian(f: Callable, argnums: Argnums = 0) -> Callable:
+def hessian(f: Callable, argnums: Argnums = 0, *, argnum: Argnums | None = None) -> Callable:
     """A function that gives the matrix of second derivatives of `f`, which gives one number: forward over reverse.
 
     For an argument of shape `in` it has shape `in + in`, and is nested as the Jacobian of the gradient.
@@ -99,7 +100,8 @@ def hessian(f: Callable, argnums: Argnums = 0) -> Callable:
     tensor([[4., 2.],
             [2., 0.]])
     """
-    return jacobian(grad(f, argnums), argnums, mode="forward")
+    chosen = argnums if argnum is None else argnum
+    return jacobian(grad(f, chosen), chosen, mode="forward")
 
 
 def hvp(f: Callable, primals: Any, tangents: Any) -> Any:

@@ -6,8 +6,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from .. import trees
 from .derivatives import hvp
-from .transforms import Argnums, Chosen, grad, jvp, vjp
+from .start import as_float, filled_like
+from .transforms import Argnums, Chosen, grad, jvp, linearize, vjp
 
 
 def elementwise_grad(f: Callable, argnum: Argnums = 0) -> Callable:
@@ -18,6 +20,32 @@ def elementwise_grad(f: Callable, argnum: Argnums = 0) -> Callable:
     tensor([1., 1.])
     """
     return grad(lambda *arguments, **keywords: f(*arguments, **keywords).sum(), argnum)
+
+
+def deriv(f: Callable, argnum: int = 0) -> Callable:
+    """A function that gives the derivative of `f`, which may give arrays, as its argument grows by ones: forward mode.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.deriv(lambda t: lnb.array([t, t ** 2]))(3.0)
+    tensor([1., 6.])
+    """
+    def derivative(*arguments: Any, **keywords: Any) -> Any:
+        ones = trees.map_leaves(lambda leaf: filled_like(as_float("deriv", leaf, "the argument"), 1), arguments[argnum])
+        return make_jvp(f, argnum)(*arguments, **keywords)(ones)[1]
+    return derivative
+
+
+def holomorphic_grad(f: Callable, argnum: int = 0) -> Callable:
+    """A function that gives the complex derivative of a holomorphic `f` of complex numbers, which gives one number.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.holomorphic_grad(lambda z: z ** 2)(1 + 2j)
+    tensor(2.+4.j, dtype=complex128)
+    """
+    def derivative(*arguments: Any, **keywords: Any) -> Any:
+        vjp_fn, value = make_vjp(f, argnum)(*arguments, **keywords)
+        return trees.map_leaves(lambda g: g.conj(), vjp_fn(filled_like(value, 1)))
+    return derivative
 
 
 def grad_and_aux(f: Callable, argnum: Argnums = 0) -> Callable:
@@ -90,3 +118,40 @@ def hessian_vector_product(f: Callable, argnum: int = 0) -> Callable:
 
 
 hessian_tensor_product = hessian_vector_product
+
+
+def tensor_jacobian_product(f: Callable, argnum: int = 0) -> Callable:
+    """A function of the arguments of `f` and a tensor like its result, that gives the tensor times the Jacobian.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.vector_jacobian_product(lambda x: x ** 2)(lnb.tensor([1.0, 2.0]), lnb.tensor([1.0, 10.0]))
+    tensor([ 2., 40.])
+    """
+    return lambda *arguments, **keywords: make_vjp(f, argnum)(*arguments[:-1], **keywords)[0](arguments[-1])
+
+
+vector_jacobian_product = tensor_jacobian_product
+
+
+def _half_square(x: Any) -> Any:
+    return 0.5 * (x ** 2).sum(-1)
+
+
+def make_ggnvp(f: Callable, g: Callable = _half_square, f_argnum: int = 0) -> Callable:
+    """A function that gives the product with the generalised Gauss-Newton matrix of `g` of `f`, as a function.
+
+    J' H J, of the Jacobian J of `f` and the Hessian H of `g`, a half of the sum of squares unless said otherwise
+    (N. Schraudolph, "Fast curvature matrix-vector products", 2002).
+
+    >>> import lucid_nb as lnb
+    >>> lnb.make_ggnvp(lambda x: 3 * x)(lnb.ones(2))(lnb.tensor([1.0, 2.0]))
+    tensor([ 9., 18.])
+    """
+    chosen = Chosen("make_ggnvp", f_argnum)
+
+    def at(*arguments: Any, **keywords: Any) -> Callable:
+        alone, primals = chosen.alone(f, arguments, keywords), chosen.of(arguments)
+        value, push = linearize(alone, *primals)
+        pull = vjp(alone, *primals)[1]
+        return lambda vector: pull(hvp(g, (value,), (push(vector),))[0])[0]
+    return at

@@ -58,19 +58,21 @@ class Chosen:
 
 
 # ------------------------------------------------------------------------------------------------ gradients
-def value_and_grad(f: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callable:
+def value_and_grad(f: Callable, argnums: Argnums = 0, has_aux: bool = False, *, argnum: Argnums | None = None
+                   ) -> Callable:
     """A function that gives `f`'s value, one real number, and its gradient by the arguments `argnums`.
 
     Arguments may be nested tuples, lists, dicts and dataclasses of arrays; the gradient is nested the same way, each
     leaf of the shape and dtype of its argument. Of several `argnums` it is a tuple. With `has_aux`, `f` gives a pair
     whose second part is passed on: `((value, aux), gradient)`. Gradients of complex numbers point up the steepest
-    ascent (PyTorch's convention). GradError where `f` gives anything but one number.
+    ascent (PyTorch's convention). GradError where `f` gives anything but one number. `argnum` is another name of
+    `argnums`.
 
     >>> import lucid_nb as lnb
     >>> lnb.value_and_grad(lambda p: (p["a"] * p["b"]).sum())({"a": lnb.ones(2), "b": lnb.full(2, 3.0)})
     (tensor(6.), {'a': tensor([3., 3.]), 'b': tensor([1., 1.])})
     """
-    differentiated = _differentiated("value_and_grad", f, argnums, has_aux)
+    differentiated = _differentiated("value_and_grad", f, argnums if argnum is None else argnum, has_aux)
 
     @functools.wraps(f)
     def value_and_gradient(*arguments: Any, **keywords: Any) -> Any:
@@ -79,7 +81,7 @@ def value_and_grad(f: Callable, argnums: Argnums = 0, has_aux: bool = False) -> 
     return value_and_gradient
 
 
-def grad(f: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callable:
+def grad(f: Callable, argnums: Argnums = 0, has_aux: bool = False, *, argnum: Argnums | None = None) -> Callable:
     """A function that gives the gradient of `f` by the arguments `argnums`; see `value_and_grad`.
 
     With `has_aux` it gives the pair of gradient and aux. It can be differentiated again.
@@ -88,7 +90,7 @@ def grad(f: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callable:
     >>> lnb.grad(lnb.sin)(0.0), lnb.grad(lnb.grad(lambda x: x ** 3))(2.0)
     (tensor(1.), tensor(12.))
     """
-    differentiated = _differentiated("grad", f, argnums, has_aux)
+    differentiated = _differentiated("grad", f, argnums if argnum is None else argnum, has_aux)
 
     @functools.wraps(f)
     def gradient(*arguments: Any, **keywords: Any) -> Any:

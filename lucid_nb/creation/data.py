@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .. import backend, dtypes, shapes
-from ..apply import as_array, check_fits
+from ..apply import as_array, check_fits, joined
 from ..array import Tensor
 from ..errors import DTypeError, ShapeError, told
 from ..ops.movement import astype, in_order, reshape, to
@@ -106,6 +106,8 @@ def asarray(data: Any, /, dtype: Any = None, order: str | None = None, *, device
         found = data if dtype is None else astype(data, dtype, copy=False)
         found = found if device is None else to(found, backend.resolve(device))
         found = found.copy() if copy and found is data else found
+    elif isinstance(data, (list, tuple)) and (together := joined("asarray", data)) is not None:
+        return asarray(together, dtype, order, device=device, copy=copy and None)
     else:
         found = Tensor(_raw_of("asarray", data, dtype, device, copies=bool(copy)))
     found = found if order is None else in_order("asarray", found, order)
@@ -132,7 +134,7 @@ def array(data: Any, dtype: Any = None, *, copy: bool | None = True, order: str 
     (1, 2)
     """
     device = like.device if device is None and isinstance(like, Tensor) else device
-    found = tensor(data, dtype=dtype, device=device) if copy else asarray(data, dtype, device=device, copy=copy)
+    found = asarray(data, dtype, device=device, copy=copy)
     if str(order or "K").upper() != "K" or _is_fortran(data):
         is_kept = str(order or "K").upper() in "AK"
         found = in_order("array", found, "F" if is_kept and _is_fortran(data) else str(order or "K"))

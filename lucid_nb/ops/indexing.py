@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import backend, dtypes, flops, shapes
-from ..apply import apply, as_array, as_operand, check_fits
+from ..apply import apply, as_array, as_operand, check_fits, joined
 from ..array import Tensor, fresh, modes
 from ..backend import Table
 from ..errors import DeviceError, DTypeError, IndexError, ShapeError
@@ -218,6 +218,8 @@ def as_value(target: Tensor, value: Any) -> Tensor:
         if type(value) is complex and target.dtype.kind != "c":
             raise DTypeError(f"setitem: {value} cannot go into {target.dtype}. Take its real part.")
         found = fresh(constant("setitem", value, target.dtype, backend.of(target.raw)))
+    elif isinstance(value, (list, tuple)) and (together := joined("setitem", value)) is not None:
+        found = together
     else:
         if isinstance(value, (list, tuple)):
             check_fits("setitem", as_array("setitem", value), target.dtype)
