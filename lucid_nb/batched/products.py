@@ -3,7 +3,6 @@
 from math import prod
 from typing import Any
 
-from ..op import registry
 from ..shapes import Shape, Window, swapped_last
 from .device import Device, _example_by_example, rule
 from .raw import Batched, aligned, common, first, spread
@@ -18,9 +17,6 @@ def matmul(device: Device, a: Batched, b: Batched) -> Batched:
         return device.kind(under.reshape(under.matmul(rows, first(b)), (a.hidden, *a.shape[:-1], b.shape[-1])), level)
     if a.hidden == 1 and len(a.shape) == 2:
         return _turned(device, matmul(device, _turned(device, b), _turned(device, a)))
-    if a.shape[-1] == 1:                      # a column times a row: as the gradient of a weight by one example is
-        found: Batched = registry["multiply"].run((a, b))
-        return found
     ndim = max(len(a.shape), len(b.shape))
     return device.kind(under.matmul(aligned(a, ndim), aligned(b, ndim)), level)
 
