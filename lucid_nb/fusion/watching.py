@@ -1,0 +1,106 @@
+"""While a function is traced, what its thread does with tensors, traced or not, comes to the trace.
+
+Ops come by way of `apply`, since the short roads of register.py are closed meanwhile; views, which are no ops, by way
+of methods of Tensor that are replaced. What no plan could repeat is refused.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from .. import apply as applying
+from .. import backend, register, tape
+from ..array import Tensor
+from . import positions
+from .plan import Plan
+from .trace import Trace
+from .traced import READING, ReadsPositions, Traced, Untraceable
+
+_lock = threading.RLock()            # one trace at a time: it changes how all tensors behave
+_tracing = threading.local()
+REFUSED = {"write": "it writes in place", "update": "it writes in place", "to_host": READING,
+           "backward": "it asks for gradients"}
+
+
+class Draws:
+    """In the place of who sees random numbers drawn: a plan would draw none."""
+
+    def key(self, make: Callable) -> Any:
+        """A key is drawn."""
+        raise Untraceable("it draws random numbers")
+
+    def host(self, state: Any) -> None:
+        """The generator on the host is used."""
+        raise Untraceable("it draws random numbers")
+
+
+def is_tracing() -> bool:
+    """Is this thread tracing?"""
+    return getattr(_tracing, "trace", None) is not None
+
+
+def traced(function: Callable[[list[Traced]], Any], arguments: Sequence[Tensor]) -> Plan:
+    """The plan of a function of a list of tensors; Untraceable where it does what no plan can repeat."""
+    with _lock:
+        trace = Trace(arguments)
+        with watched(trace):
+            return trace.plan(function(trace.arguments))
+
+
+@contextmanager
+def watched(trace: Trace) -> Iterator[None]:
+    """While it lasts, this thread is traced."""
+    register.close_roads()
+    applying.instead.append(trace.call)
+    draws, tape.modes.draws, _tracing.trace = tape.modes.draws, Draws(), trace
+    tape.anywhere.add(1)
+    positions_of_vmap = vars(backend.batching).get("instead")
+    backend.batching.instead = _by_reason(trace, positions_of_vmap)
+    kept = {name: vars(Tensor)[name] for name in ("moved", "detach", "element", *REFUSED)}
+    Tensor.moved = _routed(trace, kept["moved"], lambda x, step, raw=None: trace.moved(x, step))  # type: ignore
+    Tensor.detach = _routed(trace, kept["detach"], trace.detached)  # type: ignore[method-assign]
+    Tensor.element = _routed(trace, kept["element"], partial(trace.method, "element"))  # type: ignore[method-assign]
+    for name, what in REFUSED.items():
+        setattr(Tensor, name, _routed(trace, kept[name], _refusal(what)))
+    try:
+        yield
+    finally:
+        for name, method in kept.items():
+            setattr(Tensor, name, method)
+        if positions_of_vmap is None:
+            del backend.batching.instead
+        else:
+            backend.batching.instead = positions_of_vmap
+        tape.anywhere.add(-1)
+        tape.modes.draws, _tracing.trace = draws, None
+        applying.instead.remove(trace.call)
+        register.reopen_roads()
+
+
+def _refusal(what: str) -> Callable:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise ReadsPositions if what == READING else Untraceable(what)
+    return refuse
+
+
+def _by_reason(trace: Trace, of_vmap: Callable | None) -> Callable:
+    """What happens to a function of positions: by the trace where that is why, otherwise as before."""
+    def instead(name: str, reason: Any, *arguments: Any) -> Any:
+        if isinstance(reason, ReadsPositions):
+            return positions.instead(trace, name, reason, *arguments)
+        if of_vmap is None:
+            raise reason
+        return of_vmap(name, reason, *arguments)
+    return instead
+
+
+def _routed(trace: Trace, method: Callable, instead: Callable) -> Callable:
+    """A method that goes to the trace, where its thread traces."""
+    def call(self: Tensor, *arguments: Any, **options: Any) -> Any:
+        if trace.is_paused or threading.get_ident() != trace.thread:
+            return method(self, *arguments, **options)
+        return instead(self, *arguments, **options)
+    return call
+
