@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 from .errors import ShapeError, told
 
 
+BRACKETS: dict[Any, str] = {tuple: "()", list: "[]", dict: "{}"}
+
+
 class Structure(NamedTuple):
     """What a tree is besides its leaves. Equal for equal nesting, and hashable, so that it can be a key.
 
@@ -27,7 +30,7 @@ class Structure(NamedTuple):
         if self.kind is None:
             return "*"
         inside = [f"{name!r}: {part}" for name, part in zip(self.names, self.parts)] or list(map(str, self.parts))
-        brackets = {tuple: "()", list: "[]", dict: "{}"}.get(self.kind)
+        brackets = BRACKETS.get(self.kind)
         text = ", ".join(inside)
         return f"{brackets[0]}{text}{brackets[1]}" if brackets else f"{self.kind.__name__}({text})"
 
@@ -77,7 +80,7 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
 
 
 def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
-    kind = structure.kind
+    kind: Any = structure.kind
     if kind is None:
         return next(leaves)
     parts = [_build(part, leaves) for part in structure.parts]
