@@ -12,12 +12,13 @@ from itertools import product
 
 from llvmlite import ir
 
-from . import emission
+from . import block_sums, emission
 from .emission import INDEX, Emitter
 
 Clips = tuple[tuple[int, int], ...]
 UNROLL = 4                       # taps in a turn of the loop
 MOST_VECTORS = 4                 # of filters in a tile
+FEW_BLOCK = 32                   # products in a block of sums where filters are few; PyTorch adds up sums for each tap
 
 
 def forward_shape() -> tuple[int, int]:
@@ -49,7 +50,7 @@ def forward(rows: int, vectors: int, e: Emitter, taps: ir.Value, panel: ir.Value
                 sums[i * vectors + j] = e.multiply_add(one, operand, sums[i * vectors + j])
         return [e.at(left, rows), *sums]
 
-    sums = e.unrolled(taps, step, [panel, *[e.zero()] * (rows * vectors)], UNROLL)[1:]
+    sums = block_sums.summed(e, taps, step, [panel], rows * vectors, UNROLL, FEW_BLOCK)
     for i in range(rows):
         for j, mask in enumerate(masks):
             e.store_vector(sums[i * vectors + j], e.at(c, e.add(e.mul(c_row, i), j * e.lanes)), mask)
@@ -96,8 +97,8 @@ def across(rows: int, results: int, vectors: int, clips: Clips, e: Emitter, turn
                     sums[place + v] = e.multiply_add(one, operand, sums[place + v])
         return [e.at(words, len(clips) + 1, INDEX), *sums]
 
-    sums = [e.zero()] * (rows * results * vectors)
-    sums = e.unrolled(turns, turn, [table, *sums], max(1, UNROLL // len(clips)))[1:]
+    sums = block_sums.summed(e, turns, turn, [table], rows * results * vectors, max(1, UNROLL // len(clips)),
+                             block_sums.BLOCK // len(clips))
     targets = [e.at(c, e.sub(offset, r * results)) for r, offset in enumerate(at_row[1::2])]
     store_across(rows * results, vectors, e, sums, targets, c_row, filters, adds)
 

@@ -242,8 +242,9 @@ class Emitter:
     def local(self, count: int) -> ir.Value:
         """Room for `count` numbers on the stack, at a multiple of 64 bytes. Not inside a loop."""
         memory = self.builder.alloca(self.element, size=self.index(count))
-        memory.align = 64
-        return memory
+        memory.align, memory.type = 64, ADDRESS                  # llvmlite knows it as one of single numbers
+        # Behind what LLVM cannot see through it stays memory: as registers that are spilled it takes more moves.
+        return self.builder.asm(ir.FunctionType(ADDRESS, [ADDRESS]), "", "=r,0", [memory], False)
 
     def operands(self, table: ir.Value, letters: str) -> list[ir.Value]:
         """The words of a range kernel's table: "p" an address, "i" an int64, "x" a float from a float64's bits."""

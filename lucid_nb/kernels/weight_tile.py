@@ -8,9 +8,12 @@ from functools import partial
 
 from llvmlite import ir
 
-from . import correlation_tile, emission
+from . import block_sums, correlation_tile, emission
 from . import weight_words as at
 from .emission import INDEX, Emitter
+
+BLOCK = 224                      # results of a block of sums, a multiple of common lines
+NARROW_BLOCK = 32                # where filters fill one vector at most; PyTorch adds up lanes of short sums there
 
 
 def address(dtype: str, rows: int, vectors: int, across: bool) -> int:
@@ -33,22 +36,38 @@ def multiply(rows: int, vectors: int, across: bool, e: Emitter, lines: ir.Value,
     for i in range(vectors * e.lanes if across else rows):
         e.prefetch(e.at(c, e.mul(c_row, i)), is_written=True)
 
+    blocks, most = block_sums.Blocks(e, rows * vectors), BLOCK if vectors > 1 else NARROW_BLOCK
+
+    def result(place: ir.Value, k: ir.Value, carried: list) -> Sequence:
+        right, coming, *sums = carried
+        for i in range(at.AHEAD):
+            e.prefetch(e.at(coming, e.mul(ahead_step, i)))
+        operands = [e.load_vector(e.at(right, j * e.lanes)) for j in range(vectors)]
+        for i, start in enumerate(starts):
+            one = e.splat(e.load(e.at(start, e.add(place, k))))
+            for j, operand in enumerate(operands):
+                sums[i * vectors + j] = e.multiply_add(one, operand, sums[i * vectors + j])
+        return [e.at(right, vectors * e.lanes), e.at(coming, 1), *sums]
+
     def line(r: ir.Value, carried: list) -> Sequence:
         place = e.load(e.at(places, r, INDEX), INDEX)
 
-        def result(k: ir.Value, carried: list) -> Sequence:
-            right, coming, *sums = carried
-            for i in range(at.AHEAD):
-                e.prefetch(e.at(coming, e.mul(ahead_step, i)))
-            operands = [e.load_vector(e.at(right, j * e.lanes)) for j in range(vectors)]
-            for i, start in enumerate(starts):
-                one = e.splat(e.load(e.at(start, e.add(place, k))))
-                for j, operand in enumerate(operands):
-                    sums[i * vectors + j] = e.multiply_add(one, operand, sums[i * vectors + j])
-            return [e.at(right, vectors * e.lanes), e.at(coming, 1), *sums]
-        return e.loop(0, cols, result, carried)
+        def part(first: ir.Value, carried: list) -> Sequence:
+            """Results of a line, up to a block: the sums so far are joined with earlier ones where it has no room."""
+            joined, held, right, coming, *sums = carried
+            size = e.smaller(e.sub(cols, first), most)
 
-    sums = e.loop(0, lines, line, [panel, ahead, *[e.zero()] * (rows * vectors)])[2:]
+            def begun() -> list[ir.Value]:
+                blocks.join(e.compare(joined, ">", 0), sums)
+                return [e.index(1), e.index(0), *blocks.none]
+            is_full = e.compare(e.add(held, size), ">", most)
+            joined, held, *sums = e.either(is_full, begun, lambda: [joined, held, *sums])
+            done = e.loop(0, size, partial(result, e.add(place, first)), [right, coming, *sums])
+            return [joined, e.add(held, size), *done]
+        return e.loop(0, cols, part, carried, most)
+
+    joined, _, _, _, *sums = e.loop(0, lines, line, [e.index(0), e.index(0), panel, ahead, *blocks.none])
+    sums = blocks.plus(e.compare(joined, ">", 0), sums)
     if across:
         for first in range(0, rows, e.lanes):
             part = min(e.lanes, rows - first)
