@@ -45,7 +45,10 @@ def summed(e: Emitter, steps: Value, step: Step, carried: Sequence[Value], count
     def part(first: Value, values: list) -> Sequence:
         with e.when(e.compare(first, ">", 0)):
             blocks.join(e.compare(first, ">", block), values[-count:])
+        values = [*values[:-count], *blocks.none]
+        if times == 1:
+            return e.loop(first, e.smaller(e.add(first, block), steps), step, values)
         return e.unrolled(e.smaller(e.sub(steps, first), block), lambda k, values: step(e.add(first, k), values),
-                          [*values[:-count], *blocks.none], times)
+                          values, times)
     sums = e.loop(0, steps, part, [*carried, *blocks.none], block)[-count:]
     return blocks.plus(e.compare(steps, ">", block), sums)

@@ -15,6 +15,7 @@ from . import compiler
 from .loops import gemm_words as at
 
 BLOCK_DEPTH, BLOCK_COLS = 384, 1024      # of B in a block: what the second and third cache hold
+BLOCK_OF_SUMS = 192                      # steps of the depth whose products are added in a row
 ROW_PANELS = 96                          # rows from which packing B pays: it is read again for each panel of rows
 PACKED_BYTES = 96 << 10                  # of B below which it is read in place, since it stays in the nearest cache
 WIDE_PACKS = 2                           # tiles of columns above which packing A pays
@@ -188,7 +189,7 @@ def _choose_kernels(words: dict[str, int], problem: Problem, found: Cut, lanes: 
     a_packs, b_packs = _packs(problem, found, lanes, size)
     a_across, b_across = problem.a_step == 1, problem.b_col != 1
     like = microkernel.Tile(dtype, 0, 0, "panel" if a_packs else "strided", "panel" if b_packs else "strided", False,
-                            problem.activation, problem.pairs)
+                            problem.activation, problem.pairs, BLOCK_OF_SUMS)
     names = ("HIGH_WIDE", "HIGH_NARROW", "LOW_WIDE", "LOW_NARROW")
     for number, (name, (rows, cols)) in enumerate(zip(names, found.tiles())):
         if rows and found.is_inner:

@@ -27,6 +27,7 @@ CASES = {
     "conv of signals": (conv(1, padding=4), (2, 21, 300), (33, 21, 9)),
     "conv of volumes": (conv(3, padding=1), (1, 16, 8, 9, 10), (21, 16, 3, 3, 3)),
     "conv transposed": (lambda F, x, w: F.conv_transpose2d(x, w, stride=2, padding=1), (2, 32, 9, 9), (32, 16, 4, 4)),
+    "matrix product": (lambda F, x, y: x @ y, (64, 300), (300, 64)),
     "linear": (lambda F, x, w, b: F.linear(x, w, b), (40, 300), (50, 300), (50,)),
     "bilinear": (lambda F, x, y, w: F.bilinear(x, y, w), (20, 30), (20, 40), (10, 30, 40)),
     "averages": (lambda F, x: F.avg_pool2d(x, 3, 2, 1), (2, 21, 33, 33)),
