@@ -1,9 +1,15 @@
-"""Backward with `config.check_nan`: it stops where a gradient becomes NaN, and tells what absorbing products hide."""
+"""Backward under watch: it stops where a gradient becomes NaN, and tells what absorbing products hide.
 
+`config.check_nan` asks for that everywhere; `detect_anomaly` in a block, where also any other error of backward tells
+which op, called where, it comes from.
+"""
+
+import traceback
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -20,8 +26,21 @@ _registry: dict[Any, Any] = {}           # of warnings: one that is shown once f
 
 def pull(raw_call: tape.Caller, node: Any, g: Any, call: tape.Caller, retain_graph: bool) -> tuple[Any, Any]:
     """`tape.pull` that looks at what arrives and at what it gives. `raw_call` calls ops on raw arrays."""
-    if type(node) is tape.Port:
+    if type(node) is tape.Port or node.saved is None:
         return tape.pull(node, g, call, retain_graph)
+    saved = node.saved
+    node.saved = (*saved,)          # read several times here; where it is computed again, that is done once
+    try:
+        gradients = _looked_at(raw_call, node, g, call)
+    finally:
+        node.saved = saved
+    if not retain_graph:
+        node.release()
+    return gradients, node.edges
+
+
+def _looked_at(raw_call: tape.Caller, node: tape.Node, g: Any, call: tape.Caller) -> Any:
+    """The gradients of a node, none of them NaN."""
     if any(map(has_nan, g.values() if type(g) is dict else (g,))):
         raise GradError(f"{node.op.name}: the gradient that arrives at {tape.line_of(node.place)} holds NaN, given by "
                         "a hook or to backward, or the sum of infinities of both signs. Look at what uses its result.")
@@ -31,9 +50,69 @@ def pull(raw_call: tape.Caller, node: Any, g: Any, call: tape.Caller, retain_gra
             raise GradError(_explained(node, number))
     if isinstance(node.op, Elementwise) and _hides(raw_call, node, g, gradients):
         _warn(node)
-    if not retain_graph:
-        node.release()
-    return gradients, edges
+    return gradients
+
+
+def telling(*arguments: Any) -> dict[Any, Any]:
+    """`tape.backward`, whose errors tell at which op they were raised."""
+    try:
+        return tape.backward(*arguments)
+    except Exception as error:
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            node = frame.f_locals.get("node") if frame.f_code is tape.backward.__code__ else None
+            if node is not None:
+                node = node.node if type(node) is tape.Port else node
+                error.add_note(f"In backward, at {node.op.name}, called at {tape.line_of(node.place)}.")
+                break
+        raise
+
+
+class detect_anomaly:
+    """Within the block, in this thread, backward stops where a gradient becomes NaN, and errors tell where they began.
+
+    GradError names the op, and the file and line of its forward call; any other error of backward (of a hook, of a
+    function of one's own) gets a note with them. `check_nan=False`: notes alone. Looking at every gradient takes time;
+    the forward pass may lie outside. `config.check_nan` looks everywhere.
+
+    >>> import lucid_nb as lnb
+    >>> x = lnb.tensor(0.0, requires_grad=True)
+    >>> y = lnb.sqrt(x) * lnb.nan
+    >>> with lnb.autograd.detect_anomaly():
+    ...     y.backward()
+    Traceback (most recent call last):
+    ...
+    lucid_nb.errors.GradError: multiply: the gradient of operand 0 holds NaN, of the call at ...
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.mode = bool(check_nan)
+        self.before: list[bool | None] = []
+
+    def __enter__(self) -> "detect_anomaly":
+        self.before.append(tape.modes.anomaly)
+        tape.modes.anomaly = self.mode
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        tape.modes.anomaly = self.before.pop()
+
+
+class set_detect_anomaly(detect_anomaly):
+    """`detect_anomaly` from now on in this thread, or no longer; as a context manager, only inside.
+
+    >>> import lucid_nb as lnb
+    >>> watching = lnb.autograd.set_detect_anomaly(True)
+    >>> stopped = lnb.autograd.set_detect_anomaly(False)
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        super().__init__(check_nan)
+        self.before.append(tape.modes.anomaly)
+        tape.modes.anomaly = self.mode if mode else None
+
+    def __enter__(self) -> "set_detect_anomaly":
+        """The mode is set already."""
+        return self
 
 
 def check_sums(leaves: dict[Any, Any]) -> None:

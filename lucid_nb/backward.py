@@ -12,7 +12,7 @@ from . import anomaly, backend, tape
 from .apply import apply, as_operand
 from .array import Leaf, Tensor, fresh
 from .chains import Chains
-from .errors import DeviceError, GradError, described
+from .errors import DeviceError, DTypeError, GradError, described
 from .graph import Wanted
 from .op import registry
 from .shapes import LARGE
@@ -196,18 +196,20 @@ def gradients_of(outputs: Sequence[Tensor], seeds: Sequence[Any], retain_graph: 
 
 
 def pulled(roots: list[tuple[Any, Any]], runner: Runner, retain_graph: bool, wanted: Wanted | None) -> dict:
-    """`tape.backward`, on the watch for NaN where `config.check_nan` asks for it, otherwise fusing chains."""
+    """`tape.backward`, on the watch for NaN where `config.check_nan` or `detect_anomaly` asks, else fusing chains."""
     config = sys.modules.get(CONFIG) or import_module(CONFIG)
     pull, chains = tape.pull, None
     counter = tape.modes.counter if runner is raw_runner else None
     if counter is not None:
         runner, pull = counter.runner, counter.pull
-    if config.check_nan:
+    looks, tells = config.check_nan or tape.modes.anomaly, tape.modes.anomaly is not None
+    if looks:
         pull = partial(anomaly.pull, raw_runner)
-    elif runner is raw_runner and (config.fusion is True or (config.fusion and type(roots[0][1]) is np.ndarray)):
+    elif runner is raw_runner and not tells and (
+            config.fusion is True or (config.fusion and type(roots[0][1]) is np.ndarray)):
         chains = Chains(roots, () if wanted is None else wanted.nodes, config.fusion_threshold)
-    found = tape.backward(roots, runner, retain_graph, pull, wanted, chains)
-    if config.check_nan:
+    found = (anomaly.telling if tells else tape.backward)(roots, runner, retain_graph, pull, wanted, chains)
+    if looks:
         anomaly.check_sums(found)
     if wanted is not None:
         found |= wanted.found
@@ -216,10 +218,11 @@ def pulled(roots: list[tuple[Any, Any]], runner: Runner, retain_graph: bool, wan
 
 def backward(self: Tensor, gradient: Any = None, *, retain_graph: bool = False, create_graph: bool = False,
              inputs: Sequence[Tensor] | None = None) -> None:
-    """Accumulate gradients into the leaves (or only into `inputs`).
+    """Accumulate gradients into the leaves, or only into `inputs`.
 
     `gradient`: that of the tensor, of its shape and dtype; may be left out for one element.
     `retain_graph`: keep what a second backward needs.  `create_graph`: record, for higher derivatives.
+    `inputs`: leaves or computed tensors, which then retain their gradients; nothing behind them is computed or freed.
 
     >>> import lucid_nb as lnb
     >>> x = lnb.tensor(3.0, requires_grad=True)
@@ -230,26 +233,27 @@ def backward(self: Tensor, gradient: Any = None, *, retain_graph: bool = False, 
     inputs = (inputs,) if isinstance(inputs, Tensor) else inputs
     if inputs is not None and not (isinstance(inputs, (list, tuple)) and all(isinstance(x, Tensor) for x in inputs)):
         raise GradError(f"backward: inputs is {inputs!r}. Give a list of tensors.")
-    wanted = None if inputs is None else {id(leaf) for leaf in _leaves(inputs)}
+    wanted = None if inputs is None else Wanted(_asked(inputs), [self.refresh().node])
     owned: set[int] = set()
     if self.requires_grad and gradient is not None:
         gradient = seed_gradient(self, gradient)
         owned.add(id(gradient.raw))
-    found = gradients_of([self], [gradient], retain_graph, create_graph)
+    found = gradients_of([self], [gradient], retain_graph, create_graph, wanted)
     for leaf, g in found.items():
-        if wanted is None or id(leaf) in wanted:
+        if type(leaf) is Leaf:                    # computed ones have theirs already
             _accumulate(leaf, g, create_graph, owned)
 
 
-def _leaves(inputs: Sequence[Tensor]) -> list[Leaf]:
-    """The leaves that `inputs` names."""
-    found = [x.refresh().node for x in inputs]
-    for x, leaf in zip(inputs, found):
-        if type(leaf) is not Leaf:
-            raise GradError(f"backward: an input of shape {x.shape} "
-                            + ("does not require grad. Set requires_grad." if leaf is None else
-                               "was computed. Use .retain_grad() on it, and name leaves."))
-    return found
+def _asked(inputs: Sequence[Tensor]) -> list[Any]:
+    """The nodes of `inputs`; those of computed ones keep their gradients."""
+    if not inputs:
+        raise GradError("backward: inputs is empty. Name tensors, or leave it out.")
+    for x in inputs:
+        if x.refresh().node is None:
+            raise GradError(f"backward: an input of shape {x.shape} does not require grad. Set requires_grad.")
+        if type(x.node) is not Leaf:
+            x.retain_grad()
+    return [x.node for x in inputs]
 
 
 def _accumulate(leaf: Leaf, g: Any, create_graph: bool, owned: set[int]) -> None:
@@ -266,6 +270,28 @@ def _accumulate(leaf: Leaf, g: Any, create_graph: bool, owned: set[int]) -> None
     g = copied(g) if leaf.grad is None and (create_graph or leaf.watch is not None) else g
     with tape.anywhere.lock:               # threads that share a leaf must not lose what another adds
         leaf.grad = g if leaf.grad is None else leaf.grad + g
+    if leaf.watch is not None and leaf.watch.after:
+        with tape.grad_mode(create_graph):
+            for hook in list(leaf.watch.after.values()):
+                hook()
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> tape.Handle:
+    """Call `hook(tensor)` whenever backward has added to `.grad` of this leaf; GradError for any other tensor.
+
+    >>> import lucid_nb as lnb
+    >>> x = lnb.tensor(3.0, requires_grad=True)
+    >>> handle = x.register_post_accumulate_grad_hook(lambda x: print(x.grad))
+    >>> (x ** 2).backward()
+    tensor(6.)
+    """
+    if type(self.refresh().node) is not Leaf:
+        raise GradError("register_post_accumulate_grad_hook: the tensor is no leaf that requires grad, so nothing is "
+                        "added to its gradient. Use .register_hook.")
+    if not callable(hook):
+        raise DTypeError(f"register_post_accumulate_grad_hook: {hook!r} is not a function. Give one of the tensor.")
+    return tape.Handle(self._watch().after, partial(hook, self))
 
 
 Tensor.backward = backward  # type: ignore[method-assign]
+Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook  # type: ignore

@@ -148,10 +148,11 @@ class set_grad_enabled(grad_mode):
 class Watch:
     """What somebody wants to know of a gradient on its way: hooks, and whether to keep it (retain_grad)."""
 
-    __slots__ = ("grad", "hooks", "keeps")
+    __slots__ = ("after", "grad", "hooks", "keeps")
 
     def __init__(self) -> None:
         self.hooks: dict[int, Callable] = {}
+        self.after: dict[int, Callable] = {}       # of a leaf: called when its gradient has been added
         self.keeps = False
         self.grad: Any = None
 
@@ -165,9 +166,13 @@ class Watch:
 class Handle:
     """Of a hook, to remove it."""
 
-    def __init__(self, hooks: dict[int, Callable], hook: Callable) -> None:
+    def __init__(self, hooks: dict[int, Any], hook: Any, is_first: bool = False) -> None:
         self.hooks, self.key = hooks, next_sequence()
+        others = dict(hooks) if is_first else {}
+        for key in others:
+            del hooks[key]
         hooks[self.key] = hook
+        hooks.update(others)
 
     def remove(self) -> None:
         """Forget the hook; removing it twice is harmless."""

@@ -118,3 +118,82 @@ def test_switched_off_gradients_may_be_nan() -> None:
     x = leaf([1, 2])
     (x * lnb.tensor([lnb.nan, 1.0], dtype="float32")).sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), [np.nan, 1])
+
+
+# ------------------------------------------------------------------------------------------- detect_anomaly
+@pytest.fixture
+def unset() -> Iterator[None]:
+    """The setting is off, as the block has its own."""
+    config.check_nan = False
+    yield
+
+
+def test_block_finds_nan_and_leaves_the_rest_alone(unset: None) -> None:
+    x = leaf([0, 1])
+    y = lnb.sqrt(x) * lnb.nan
+    y.sum().backward(retain_graph=True)
+    with lnb.autograd.detect_anomaly():
+        with pytest.raises(GradError, match=r"multiply: the gradient of operand 0 holds NaN, .* test_anomaly\.py:\d+"):
+            y.sum().backward(retain_graph=True)
+        with lnb.autograd.detect_anomaly(check_nan=False):
+            y.sum().backward(retain_graph=True)
+    y.sum().backward()
+
+
+def test_errors_of_hooks_and_rules_tell_where_they_began(unset: None) -> None:
+    def fail(g: Any) -> Any:
+        raise ValueError("mine")
+    x = leaf([0, 1])
+    y = lnb.exp(x)                                                      # the line of the hook
+    y.register_hook(fail)
+    with lnb.autograd.detect_anomaly(check_nan=False), pytest.raises(ValueError, match="mine") as caught:
+        (y * 2).sum().backward()
+    note, = caught.value.__notes__
+    line = int(re.fullmatch(r"In backward, at exp, called at test_anomaly\.py:(\d+)\.", note)[1])
+    assert "the line of the hook" in Path(__file__).read_text(encoding="utf-8").splitlines()[line - 1]
+    with pytest.raises(ValueError, match="mine") as caught:
+        (y * 2).sum().backward()
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_errors_of_a_function_of_one_s_own_tell_where_it_was_called(unset: None) -> None:
+    class Broken(lnb.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            raise ZeroDivisionError
+    with lnb.autograd.detect_anomaly(), pytest.raises(ZeroDivisionError) as caught:
+        Broken.apply(leaf([1])).sum().backward()
+    assert re.match(r"In backward, at Broken, called at test_anomaly\.py:\d+", caught.value.__notes__[0])
+
+
+def test_mode_is_set_until_it_is_changed(unset: None) -> None:
+    y = lnb.sqrt(leaf([0, 1])) * lnb.nan
+    lnb.autograd.set_detect_anomaly(True)
+    with pytest.raises(GradError, match="holds NaN"):
+        y.sum().backward(retain_graph=True)
+    with lnb.autograd.set_detect_anomaly(False):
+        y.sum().backward(retain_graph=True)
+    with pytest.raises(GradError, match="holds NaN"):
+        y.sum().backward(retain_graph=True)
+    lnb.autograd.set_detect_anomaly(False)
+    y.sum().backward()
+
+
+def test_what_is_computed_again_is_so_once(unset: None) -> None:
+    calls = []
+
+    def f(x: lnb.Tensor) -> lnb.Tensor:
+        calls.append(1)
+        return lnb.sqrt(lnb.exp(x) * x)
+    x = leaf([1, 2])
+    y = lnb.checkpoint(f, x).sum()
+    with lnb.autograd.detect_anomaly():
+        y.backward()
+    assert len(calls) == 2
+    numbers = np.array([1, 2])
+    root = np.sqrt(np.exp(numbers) * numbers)
+    assert np.allclose(x.grad, np.exp(numbers) * (numbers + 1) / (2 * root), rtol=1e-6)

@@ -101,7 +101,12 @@ class Opaque(Primitive):
         parts = g if type(g) is dict else {0: g}
         on = next(iter(parts.values()))
         results = node.like[self.count:]
-        found = self.gradients(self.kept(node, call), self._whole(call, parts, results, on))
+        arriving = self._whole(call, parts, results, on)
+        counts = [*map(_writes, arriving)]
+        found = self.gradients(self.kept(node, call), arriving)
+        if [*map(_writes, arriving)] != counts:
+            raise GradError(f"{self.name}: {self.rule} wrote into a gradient that it got, which others may hold. Let "
+                            "it work on a copy.")
         wanted = [like if edge is not None else None for like, edge in zip(node.like, node.edges)]
         return [None if t is None or like is None else self._fitted(call, self.rule, f"argument {number}", t, like, on)
                 for number, (t, like) in enumerate(zip(found, wanted))]
@@ -144,6 +149,11 @@ class Opaque(Primitive):
         levels = merged(levels_of(found.raw), levels_of(on.raw if isinstance(on, Tensor) else on))
         found = lifted(found, levels) if levels else found
         return call.fit(found if call.records else found.raw, shape, dtype)
+
+
+def _writes(x: Tensor | None) -> int:
+    """How often a tensor was written."""
+    return 0 if x is None or x.storage is None else x.storage.version.count
 
 
 def _reduces(found: shapes.Shape, wanted: shapes.Shape) -> bool:

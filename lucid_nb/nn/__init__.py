@@ -131,6 +131,7 @@ from .pool import (
 )
 from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from .shuffling import ChannelShuffle, PixelShuffle, PixelUnshuffle
+from .stateless import functional_call
 from .transformer import (
     Transformer,
     TransformerDecoder,
@@ -162,7 +163,7 @@ __all__ = ["CELU", "ELU", "GELU", "GLU", "GRU", "LSTM", "RNN", "SELU", "Adaptive
            "Tanhshrink", "Threshold", "Transformer", "TransformerDecoder", "TransformerDecoderLayer",
            "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
            "Unfold", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
-           "functional", "init", "utils"]
+           "functional", "functional_call", "init", "utils"]
 _PATTERNS = {"EinMix", "Rearrange", "Reduce"}        # layers of the optional package einops, loaded when first used
 
 

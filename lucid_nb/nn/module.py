@@ -7,10 +7,8 @@ from .. import dtypes
 from ..array import Tensor
 from ..errors import ConfigError, DTypeError
 from ..tape import Handle
-from . import state
+from . import hooks, state
 from .parameter import Buffer, Parameter
-
-Hooks = dict[int, Callable[..., Any]]
 
 
 class Module:
@@ -34,12 +32,14 @@ class Module:
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, "Module | None"]
     _transient: set[str]
-    _forward_hooks: Hooks
-    _forward_pre_hooks: Hooks
+    _forward_hooks: hooks.Hooks
+    _forward_pre_hooks: hooks.Hooks
+    _backward_hooks: hooks.Hooks
+    _backward_pre_hooks: hooks.Hooks
 
     def __init__(self) -> None:
         self.__dict__.update(training=True, _parameters={}, _buffers={}, _modules={}, _transient=set(),
-                             _forward_hooks={}, _forward_pre_hooks={})
+                             _forward_hooks={}, _forward_pre_hooks={}, _backward_hooks={}, _backward_pre_hooks={})
 
     # ------------------------------------------------------------------------------------------------- calling
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -47,25 +47,37 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__}: forward is missing. Define what the module computes.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not self._forward_hooks and not self._forward_pre_hooks:
-            return self.forward(*args, **kwargs)
-        for hook in tuple(self._forward_pre_hooks.values()):
-            changed = hook(self, args)
-            if changed is not None:
-                args = changed if isinstance(changed, tuple) else (changed,)
-        output = self.forward(*args, **kwargs)
-        for hook in tuple(self._forward_hooks.values()):
-            changed = hook(self, args, output)
-            output = output if changed is None else changed
-        return output
+        if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
+            return hooks.called(self, args, kwargs)
+        return self.forward(*args, **kwargs)
 
-    def register_forward_hook(self, hook: Callable[["Module", tuple[Any, ...], Any], Any]) -> Handle:
-        """Call `hook(module, args, output)` after each forward; what it returns, unless None, replaces the output."""
-        return Handle(self._forward_hooks, hook)
+    def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False,
+                              with_kwargs: bool = False) -> Handle:
+        """Call `hook(module, args, output)` after each forward; what it returns, unless None, replaces the output.
 
-    def register_forward_pre_hook(self, hook: Callable[["Module", tuple[Any, ...]], Any]) -> Handle:
-        """Call `hook(module, args)` before each forward; what it returns, unless None, replaces the arguments."""
-        return Handle(self._forward_pre_hooks, hook)
+        `prepend`: before the hooks there are. `with_kwargs`: `hook(module, args, kwargs, output)`.
+        """
+        return Handle(self._forward_hooks, hooks.checked("register_forward_hook", hook, with_kwargs), prepend)
+
+    def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False,
+                                  with_kwargs: bool = False) -> Handle:
+        """Call `hook(module, args)` before each forward; what it returns, unless None, replaces the arguments.
+
+        `prepend`: before the hooks there are. `with_kwargs`: `hook(module, args, kwargs)`, which may give the pair.
+        """
+        return Handle(self._forward_pre_hooks, hooks.checked("register_forward_pre_hook", hook, with_kwargs), prepend)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
+        """Call `hook(module, grad_input, grad_output)` when backward has come through the module.
+
+        Both are tuples, of the positional arguments and of the outputs, None for what has no gradient. A tuple that it
+        returns replaces `grad_input`. `prepend`: before the hooks there are.
+        """
+        return Handle(self._backward_hooks, hooks.checked("register_full_backward_hook", hook), prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
+        """Call `hook(module, grad_output)` before backward goes through the module; a tuple replaces `grad_output`."""
+        return Handle(self._backward_pre_hooks, hooks.checked("register_full_backward_pre_hook", hook), prepend)
 
     # ---------------------------------------------------------------------------------------------- attributes
     def __setattr__(self, name: str, value: Any) -> None:

@@ -353,6 +353,21 @@ def test_what_backward_gives_is_checked(gives, error, message):
         y.backward()
 
 
+def test_backward_must_not_write_into_what_it_gets():
+    class Writes(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            g *= 2
+            return g
+    y = (Writes.apply(leaf(A)) * lnb.asarray(B)).sum()
+    with pytest.raises(GradError, match="Writes: backward wrote into a gradient"):
+        y.backward()
+
+
 def test_gradient_of_a_wider_shape_or_dtype_is_fitted():
     class Spread(Function):
         @staticmethod
