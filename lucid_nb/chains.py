@@ -6,21 +6,20 @@ derive more cheaply than load. Neighbours that undo each other vanish: two negat
 permutations, two reshapes. (At 0 and at infinities such a pair counts as what it is in exact arithmetic, the identity.)
 """
 
-from collections import Counter
 from collections.abc import Container, Sequence
 from functools import cache
-from itertools import chain
 from typing import Any
 
 from . import expr, tape
-from .graph import edges_of, reachable
+from .graph import edges_of
 from .op import Elementwise
+from .shapes import LARGE
 from .storage import Permute, Reshape
 from .views import movement
 
 INVERSE = {("negative", "negative"), ("reciprocal", "reciprocal"), ("exp", "log"), ("log", "exp")}
 LINKS = 64                       # of one kernel, so that it compiles in a moment
-Key = tuple[Elementwise, tuple[bool, ...], tuple[int, ...]]
+Key = tuple[Elementwise, bool, tuple[int, ...]]     # is the first operand the one with a gradient; slots of what is saved
 
 
 class Chains:
@@ -30,7 +29,7 @@ class Chains:
 
     def __init__(self, roots: Sequence[tuple[Any, Any]], asked: Container[Any], threshold: int) -> None:
         self.roots, self.asked, self.threshold = roots, asked, threshold
-        self.consumers: Counter | None = None
+        self.consumers: dict[Any, int] | None = None
 
     def pull(self, node: Any, g: Any, call: Any, retain_graph: bool) -> tuple[Any, Any]:
         """The gradients of what a node, or the chain that begins at it, was computed from, and where they go."""
@@ -51,8 +50,7 @@ class Chains:
     def _chain(self, node: tape.Node) -> list[tape.Node]:
         """The links from a node on, as far as nobody else needs what lies between."""
         if self.consumers is None:
-            roots = [root for root, _ in self.roots]
-            self.consumers = Counter(chain(roots, *map(edges_of, reachable(roots))))
+            self.consumers = consumers_of([root for root, _ in self.roots])
         links = [node]
         while len(links) < LINKS:
             target = way_of(links[-1])
@@ -60,6 +58,18 @@ class Chains:
                 break
             links.append(target)
         return links
+
+
+def consumers_of(roots: Sequence[Any]) -> dict[Any, int]:
+    """How many edges lead to each node behind the roots; being a root counts as one."""
+    counts = {None: 0}
+    queue = list(roots)
+    for node in queue:                           # it grows while it is read
+        known = counts.get(node)
+        counts[node] = 1 if known is None else known + 1
+        if known is None:
+            queue += edges_of(node)
+    return counts
 
 
 def is_link(node: Any) -> bool:
@@ -70,7 +80,8 @@ def is_link(node: Any) -> bool:
         return all(isinstance(step, (Permute, Reshape)) for step in node.plan["steps"])
     if not isinstance(node.op, Elementwise) or node.like is not None or node.op.rule.integers:
         return False
-    return node.plan.is_single and len(node.edges) - node.edges.count(None) == 1 == sum(node.plan.served)
+    return node.op.arity <= 2 and node.plan.is_single and sum(node.plan.served) == 1 == \
+        len(node.edges) - node.edges.count(None)
 
 
 def way_of(node: tape.Node) -> Any:
@@ -122,24 +133,26 @@ def pulled_through(run: Sequence[tape.Node], g: Any, call: Any) -> Any:
     """The gradient before a run of links, from that after it."""
     if len(run) == 1:
         return next(part for part in run[0].op.pullback(run[0], g, call) if part is not None)
-    arrays: dict[int, Any] = {}
+    slots: dict[int, int] = {}                       # of each saved array, the same one once
+    given: list[Any] = []
     keys: list[Key] = []
     for link in run:
         for raw in link.saved:
-            arrays.setdefault(id(raw), raw)
-        slots = tuple([list(arrays).index(id(raw)) for raw in link.saved])
-        keys.append((link.op, tuple([edge is not None for edge in link.edges]), slots))
-    op, used = fused(tuple(keys), len(arrays))
-    given = list(arrays.values())
-    return call.run(op, [*[given[slot] for slot in used], g])
+            if slots.setdefault(id(raw), len(given)) == len(given):
+                given.append(raw)
+        keys.append((link.op, link.edges[0] is not None, tuple([slots[id(raw)] for raw in link.saved])))
+    op, used = fused(tuple(keys), len(given))
+    arguments = [*[given[slot] for slot in used], g]
+    compiled = op.compile(arguments)
+    return (compiled.large if g.size >= LARGE else compiled.kernel)(*arguments)
 
 
 @cache
 def fused(keys: tuple[Key, ...], count: int) -> tuple[Elementwise, tuple[int, ...]]:
     """The op of a run, and which of the saved arrays it reads; the gradient that arrives comes after them."""
     g = expr.read(count)
-    for op, wanted, slots in keys:
-        (pattern,), used, _ = expr.gradient(op.outputs, op.arity, wanted)
+    for op, is_first, slots in keys:
+        (pattern,), used, _ = expr.gradient(op.outputs, op.arity, wanted_of(op, is_first))
         kept = {expr.read(number): expr.read(slot) for number, slot in enumerate(slots)}
         (g,) = expr.substitute((pattern,), kept | ({expr.read(len(slots)): g} if len(used) > len(slots) else {}))
     g = _cheapest(g, _derivable(keys))
@@ -149,14 +162,19 @@ def fused(keys: tuple[Key, ...], count: int) -> tuple[Elementwise, tuple[int, ..
     return Elementwise(f"{name}_chain", expr.substitute((g,), numbering), len(read) + 1), tuple(read)
 
 
+def wanted_of(op: Elementwise, is_first: bool) -> tuple[bool, ...]:
+    """Which operands of a link want a gradient: one."""
+    return tuple([(number == 0) == is_first for number in range(op.arity)])
+
+
 def _derivable(keys: Sequence[Key]) -> dict[expr.Expr, expr.Expr]:
     """Saved arrays that can be computed from others: {array: formula}, those of later links first."""
     found: dict[expr.Expr, expr.Expr] = {}
     value: expr.Expr | None = None                       # of what enters the link at hand, earliest first
-    for op, wanted, slots in reversed(keys):
-        _, used, _ = expr.gradient(op.outputs, op.arity, wanted)
+    for op, is_first, slots in reversed(keys):
+        _, used, _ = expr.gradient(op.outputs, op.arity, wanted_of(op, is_first))
         known = {number: expr.read(slot) for number, slot in zip(used, slots)}
-        entry = wanted.index(True)
+        entry = 0 if is_first else 1
         if value is not None and entry in known:
             found[known[entry]] = value
         inputs = {expr.read(entry): known.get(entry, value)}

@@ -167,7 +167,7 @@ SETTINGS: dict[str, Setting] = {
     "check_nan": _switch(False),
     # In backward, of chains of unary ops: "auto" is on for the cpu. From so many elements on it pays, as measured.
     "fusion": Setting(_fusion, lambda: "auto", "auto, or one of " + ", ".join(TRUE + FALSE)),
-    "fusion_threshold": Setting(_whole(0, 1 << 40), lambda: 1 << 14, "an integer of elements, at least 0"),
+    "fusion_threshold": Setting(_whole(0, 1 << 40), lambda: 1 << 16, "an integer of elements, at least 0"),
     "conv_view_limit_mb": Setting(_whole(-(1 << 40), 1 << 40), conv_view_limit_default,
                                   "an integer of MiB (0: as few images at a time as can be, negative: no limit)"),
     "tf32": _switch(False),
