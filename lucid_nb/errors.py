@@ -86,12 +86,17 @@ class HiddenNaNWarning(RuntimeWarning):
     """A derivative took zero times infinity for zero, while `config.check_nan` is on."""
 
 
+def memory_of(size: int) -> str:
+    """So many bytes in words: in GiB, or below one in MiB."""
+    return f"{size / GIB:,.1f} GiB" if size >= GIB else f"{size / (GIB >> 10):,.1f} MiB"
+
+
 def out_of_memory(op: str, what: str, error: builtins.MemoryError) -> builtins.MemoryError:
     """The error to raise for want of memory, with what NumPy's error tells; one that is in words already stays."""
     if isinstance(error, LucidError):
         return error
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
-    size = "" if shape is None or dtype is None else f"{math.prod(shape) * dtype.itemsize / GIB:,.1f} GiB at once, "
+    size = "" if shape is None or dtype is None else f"{memory_of(math.prod(shape) * dtype.itemsize)} at once, "
     return MemoryError(f"{op}: {what} asks for {size}more memory than there is. Work on parts, or use smaller sizes.")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lucid_nb as lnb
+from lucid_nb import errors
 from lucid_nb.apply import apply
 from lucid_nb.op import Primitive
 from lucid_nb.testing import check_grad
@@ -80,6 +81,14 @@ def test_more_memory_than_there_is_says_how_much(name, requires_grad):
     asked = float(re.search(r"([\d,.]+) GiB", str(caught.value))[1].replace(",", ""))
     exact = 8 * 10 ** 14 * (4 if name == "concatenate" else 1) / 2 ** 30
     assert exact <= asked <= exact * 1.125 + 1           # blocks are rounded up by an eighth at most
+
+
+@pytest.mark.parametrize("size", [300 << 10, 35 << 20, 3 << 30])
+def test_small_amounts_of_memory_that_are_missing_are_said_in_a_unit_that_fits(size):
+    missing = np._core._exceptions._ArrayMemoryError((size,), np.dtype("uint8"))
+    words = str(errors.out_of_memory("op", "it", missing))
+    number, unit = re.search(r"asks for ([\d.]+) (.iB) at once", words).groups()
+    assert float(number) * {"MiB": 2 ** 20, "GiB": 2 ** 30}[unit] == pytest.approx(size, rel=0.05)
 
 
 def test_gradient_without_memory_names_the_op():

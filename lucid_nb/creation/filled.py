@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import backend, shapes
 from ..array import Tensor
-from ..errors import GIB, LucidError, MemoryError, ShapeError, told
+from ..errors import LucidError, MemoryError, ShapeError, memory_of, told
 from ..ops.movement import as_tensor, astype, memory_order, to
 from ..register import public
 from .data import _raw_of, finish, float_dtype, place_of
@@ -38,8 +38,8 @@ def allocated(op: str, shape: shapes.Shape, dtype: np.dtype, make: Callable[[], 
         size = math.prod(shape) * dtype.itemsize
         if size < LARGE:                                     # then it is not for want of memory
             raise
-        raise MemoryError(f"{op}: shape {shape} in {dtype} takes {size / GIB:,.1f} GiB, more than can be "
-                          "had. Use smaller sizes.") from error
+        raise MemoryError(f"{op}: shape {shape} in {dtype} takes {memory_of(size)}, more than can be had. "
+                          "Use smaller sizes.") from error
 
 
 def _filled(op: str, given: tuple, order: str, device: Any, requires_grad: bool,
