@@ -19,7 +19,7 @@ from .views import movement
 
 INVERSE = {("negative", "negative"), ("reciprocal", "reciprocal"), ("exp", "log"), ("log", "exp")}
 LINKS = 64                       # of one kernel, so that it compiles in a moment
-Key = tuple[Elementwise, bool, tuple[int, ...]]     # is the first operand the one with a gradient; slots of what is saved
+Key = tuple[Elementwise, bool, tuple[int, ...]]     # has the first operand the gradient; slots of what is saved
 
 
 class Chains:
