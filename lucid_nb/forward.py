@@ -160,7 +160,7 @@ def _transposed(node: tape.Node, tangents: Sequence[Any], call: Runner, has_port
     with tape.grad_mode(True):
         since = tape.next_sequence()
         results = dict(enumerate(node.like[len(tangents):])) if has_ports else {0: node.like[-1]}
-        cotangents = {number: _leaf_of_zeros(like, on) for number, like in results.items() if is_inexact(like[1])}
+        cotangents = {number: _leaf_of_ones(like, on) for number, like in results.items() if is_inexact(like[1])}
         gradients = node.op.pullback(node, cotangents if has_ports else cotangents[0],
                                      recording_runner if call.records else _apart)
         pairs = [(g, t) for g, t in zip(gradients, tangents) if g is not None and t is not None and g.requires_grad]
@@ -174,7 +174,7 @@ def _transposed(node: tape.Node, tangents: Sequence[Any], call: Runner, has_port
     return parts if has_ports else parts[0]
 
 
-def _leaf_of_zeros(like: tuple, on: Any) -> Tensor:
-    """A cotangent to differentiate by; its value does not matter, since the pullback is linear in it."""
+def _leaf_of_ones(like: tuple, on: Any) -> Tensor:
+    """A cotangent to differentiate by: the pullback is linear in it, but may iterate until its values stay."""
     raw = raw_of(on)
-    return Tensor(backend.of(raw).full(like[0], 0, like[1]), tape.Leaf())
+    return Tensor(backend.of(raw).full(like[0], 1, like[1]), tape.Leaf())
