@@ -9,7 +9,8 @@ from .. import tape, trees
 from ..array import Tensor
 from ..dtypes import is_inexact
 from ..errors import GradError, ShapeError, described, told
-from .opaque import Opaque, Tangents
+from ..fusion.watching import is_tracing
+from .opaque import Opaque, Tangents, traced
 from .start import filled_like
 from .transforms import Chosen, vjp
 
@@ -45,6 +46,9 @@ class _Custom:
         if keywords:
             raise GradError(f"{self.name}: {sorted(keywords)} can be passed by name only, and rules get arguments by "
                             "position. Let it take them by position.")
+        found = traced(self.name, self, arguments) if is_tracing() else None
+        if found is not None:
+            return found
         still = {*self.nondiff.places(len(arguments))}
         chosen = [argument for number, argument in enumerate(arguments) if number not in still]
         leaves, structure = trees.flatten(chosen)
@@ -270,13 +274,13 @@ class _JvpCall(_Call):
     def gradients(self, kept: Sequence[Tensor], arriving: Tangents) -> Tangents:
         """The transpose of the rule, which is linear in the tangents."""
         numbers = [number for number, x in enumerate(kept) if is_inexact(x.dtype)]
-        zeros = [filled_like(kept[number], 0) for number in numbers]
+        ones = [filled_like(kept[number], 1) for number in numbers]      # at zeros an iteration would end at once
 
         def linear(*tangents: Tensor) -> list[Tensor | None]:
             moving = dict(zip(numbers, tangents))
             found = self.tangents(kept, [moving.get(number) for number in range(len(kept))])
             return [None if g is None else self._checked(t, g) for t, g in zip(found, arriving)]
-        outputs, transposed = vjp(linear, *zeros)
+        outputs, transposed = vjp(linear, *ones)
         of_inputs = dict(zip(numbers, transposed([None if t is None else g for t, g in zip(outputs, arriving)])))
         return [of_inputs.get(number) for number in range(len(kept))]
 

@@ -1,10 +1,10 @@
 """A call of a user's function as one op of the tape, whose gradients the user states on tensors."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import Any
 
-from .. import shapes, tape
+from .. import shapes, tape, trees
 from ..apply import version_of
 from ..array import Tensor, fresh
 from ..backward import RecordingRunner, Runner
@@ -12,6 +12,8 @@ from ..batched import levels_of, merged
 from ..dtypes import is_inexact
 from ..errors import DTypeError, GradError, ShapeError, described
 from ..facts import Facts
+from ..fusion.traced import Untraceable
+from ..fusion.watching import as_step
 from ..lifting import lifted
 from ..op import Primitive
 
@@ -149,6 +151,23 @@ class Opaque(Primitive):
         levels = merged(levels_of(found.raw), levels_of(on.raw if isinstance(on, Tensor) else on))
         found = lifted(found, levels) if levels else found
         return call.fit(found if call.records else found.raw, shape, dtype)
+
+
+def traced(name: str, function: Callable, arguments: Sequence[Any]) -> Any:
+    """What a call gives where it is traced, see fusion: one step of the plan. None where nobody traces."""
+    leaves, structure = trees.flatten(tuple(arguments))
+    results: list[trees.Structure] = []
+
+    def call(*given: Tensor) -> tuple:
+        rest = iter(given)
+        found = function(*trees.unflatten(structure, [next(rest) if isinstance(x, Tensor) else x for x in leaves]))
+        tensors, found_structure = trees.flatten(found)
+        if not all(isinstance(x, Tensor) for x in tensors):
+            raise Untraceable(f"{name} gives what is no tensor")
+        results.append(found_structure)
+        return tuple(tensors)
+    found = as_step(name, call, [x for x in leaves if isinstance(x, Tensor)])
+    return None if found is None else trees.unflatten(results[0], found)
 
 
 def _writes(x: Tensor | None) -> int:

@@ -61,13 +61,14 @@ class Region:
         self.f, self.arguments, self.lock = f, (arguments, keywords), threading.RLock()
         self.op = SimpleNamespace(name="checkpoint")
         leaves, self.structure = trees.flatten((tuple(arguments), keywords))
-        tensors = [leaf.refresh() for leaf in leaves if isinstance(leaf, Tensor)]
+        tensors = list({id(leaf): leaf.refresh() for leaf in leaves if isinstance(leaf, Tensor)}.values())
+        numbers = {id(x): number for number, x in enumerate(tensors)}
         self.saved: Any = tuple([x.raw for x in tensors])
         self.versions = tuple(map(version_of, tensors))
         self.stamp = sum(version.count for version in self.versions)
         self.facts = [(x.requires_grad, x.is_value) for x in tensors]
-        self.leaves = [None if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-        self.is_tensor = [isinstance(leaf, Tensor) for leaf in leaves]
+        # One tensor that is given twice must be one again: a function may ask whether query is key.
+        self.leaves = [(numbers[id(leaf)], None) if isinstance(leaf, Tensor) else (None, leaf) for leaf in leaves]
         self.levels, self.place = list(active.levels), tape.user_place()
         self.told: list[tuple] = []               # of each set, by which it is known again
         self.sets: list[weakref.ref[Recomputed]] = []
@@ -119,9 +120,9 @@ class Region:
             name, place = max(self.versions, key=lambda version: version.count).writer
             raise GradError(f"checkpoint: an argument of {self.name} at {tape.line_of(self.place)} was overwritten by "
                             f"{name} at {tape.line_of(place)}. Write into a copy, or out of place.")
-        facts = iter(zip(self.saved, self.versions, self.facts))
-        leaves = [_started(*next(facts)) if is_tensor else leaf for leaf, is_tensor in zip(self.leaves, self.is_tensor)]
-        return trees.unflatten(self.structure, leaves)
+        tensors = list(map(_started, self.saved, self.versions, self.facts))
+        return trees.unflatten(self.structure, [leaf if number is None else tensors[number]
+                                                for number, leaf in self.leaves])
 
     def _check(self, found: list[tuple]) -> None:
         """Refuse a second run that saved other sets. While the first is on its way, a second may be further."""

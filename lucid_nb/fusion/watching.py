@@ -41,6 +41,15 @@ def is_tracing() -> bool:
     return getattr(_tracing, "trace", None) is not None
 
 
+def as_step(name: str, call: Callable, operands: Sequence[Tensor]) -> Any:
+    """What a call of tensors, which gives a tuple of them, gives as a step of the plan; None where nobody traces."""
+    trace = getattr(_tracing, "trace", None)
+    if trace is None or trace.is_paused or not operands:
+        return None
+    found = trace.step(call, name, [trace.capture(x) for x in operands], "its gradient is its own")
+    return found if isinstance(found, tuple) else (found,)
+
+
 def traced(function: Callable[[list[Traced]], Any], arguments: Sequence[Tensor]) -> Plan:
     """The plan of a function of a list of tensors; Untraceable where it does what no plan can repeat."""
     with _lock:

@@ -114,6 +114,19 @@ def test_within_vmap_around_it_and_within_checkpoint():
     check_grad(lambda x, y: lnb.checkpoint(product, x, y), A, B, order=2)
 
 
+def test_within_fuse_it_is_a_step_of_its_own():
+    def f(x, y):
+        return lnb.exp(product(x * 2, y)) + softplus(x, y)[0] + powered(lnb.sin, x, 2)
+    fused = lnb.fuse(f)
+    x, y = lnb.asarray(A), lnb.asarray(B)
+    found, expected = [lnb.grad(lambda *a, g=g: g(*a).sum(), (0, 1))(x, y) for g in (fused, f)]
+    assert all(np.allclose(a, b) for a, b in zip(found, expected)) and "product" in fused.explain()
+
+    def named(x):
+        return nested({"a": x, "b": [x]})["sum"] * 2
+    assert np.allclose(lnb.grad(lambda x: lnb.fuse(named)(x).sum())(lnb.asarray(A)), 4)      # not traced: gives a text
+
+
 def test_as_a_method():
     class Layer:
         factor = 3.0

@@ -108,6 +108,15 @@ def test_within_checkpoint():
     check_grad(lambda x: lnb.checkpoint(lambda x: Exp.apply(Power.apply(x, 2)), x), A, order=2)
 
 
+def test_within_fuse_it_is_a_step_of_its_own():
+    def f(x):
+        return lnb.exp(Power.apply(x * 2, 2) * 0.1) + Polar.apply(x, x * x)[1]
+    fused = lnb.fuse(f)
+    found, expected = [lnb.grad(lambda x, g=g: g(x).sum())(lnb.asarray(A)) for g in (fused, f)]
+    assert np.allclose(found, expected) and "Power" in fused.explain() and "its gradient is its own" in fused.explain()
+    check_grad(fused, A, order=2)
+
+
 @pytest.mark.parametrize("device", ["cpu", "mlx"])
 def test_on_devices(device):
     x = lnb.tensor(A.astype("float32"), device=device, requires_grad=True)

@@ -91,6 +91,17 @@ def test_tensors_of_the_closure_get_gradients():
     assert all((a == b).all() for a, b in zip(*grads))
 
 
+def test_one_argument_given_twice_is_one_again():
+    layer = lnb.nn.MultiheadAttention(4, 2, dropout=0.3).double()         # which projects in one product then
+    x, grads = leaf(random.standard_normal((3, 2, 4))), []
+    for call in (layer, lnb.checkpoint(layer)):
+        lnb.random.seed(1)
+        layer.zero_grad()
+        call(x, x, x)[0].sum().backward()
+        grads.append([p.grad.numpy().copy() for p in layer.parameters()])
+    assert all((a == b).all() for a, b in zip(*grads))
+
+
 def test_runs_once_more_for_each_backward_and_not_at_all_unrecorded():
     calls = []
 
