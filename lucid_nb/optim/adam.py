@@ -76,17 +76,17 @@ def _numbers(step: int, lr: float, beta1: float, beta2: float, eps: float, decay
             0.0 if is_decoupled else decay, 1 - lr * decay if is_decoupled else 1.0, -1.0 if is_ascent else 1.0)
 
 
-def _moments(p: Expr, g: Expr, mean: Expr, square: Expr, fresh1: Expr, beta2: Expr, fresh2: Expr, decay: Expr,
-             sign: Expr) -> tuple[Expr, Expr]:
+def _moments(m: Vocabulary, p: Expr, g: Expr, mean: Expr, square: Expr, fresh1: Expr, beta2: Expr, fresh2: Expr,
+             decay: Expr, sign: Expr) -> tuple[Expr, Expr]:
     """The running means of the gradient and of its square."""
-    g = sign * g + decay * p
+    g = sign * g + m.absorbing_product(decay, p)
     return mean + fresh1 * (g - mean), beta2 * square + fresh2 * (g * g)
 
 
 def _adapt(m: Vocabulary, p: Expr, g: Expr, mean: Expr, square: Expr, size: Expr, bias: Expr, eps: Expr, fresh1: Expr,
            beta2: Expr, fresh2: Expr, decay: Expr, shrink: Expr, sign: Expr) -> tuple[Expr, ...]:
     """Adam; `size` and `bias` hold the corrections for the start at zero."""
-    mean, square = _moments(p, g, mean, square, fresh1, beta2, fresh2, decay, sign)
+    mean, square = _moments(m, p, g, mean, square, fresh1, beta2, fresh2, decay, sign)
     return shrink * p - size * (mean / (m.sqrt(square) / bias + eps)), mean, square
 
 
@@ -94,7 +94,7 @@ def _adapt_bounded(m: Vocabulary, p: Expr, g: Expr, mean: Expr, square: Expr, la
                    eps: Expr, fresh1: Expr, beta2: Expr, fresh2: Expr, decay: Expr, shrink: Expr,
                    sign: Expr) -> tuple[Expr, ...]:
     """Adam with the largest square so far."""
-    mean, square = _moments(p, g, mean, square, fresh1, beta2, fresh2, decay, sign)
+    mean, square = _moments(m, p, g, mean, square, fresh1, beta2, fresh2, decay, sign)
     largest = m.maximum(largest, square)
     return shrink * p - size * (mean / (m.sqrt(largest) / bias + eps)), mean, square, largest
 

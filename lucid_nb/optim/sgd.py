@@ -52,20 +52,20 @@ class SGD(RuleOptimizer):
 
 def _descend(m: Vocabulary, p: Expr, g: Expr, lr: Expr, decay: Expr, sign: Expr) -> tuple[Expr, ...]:
     """Without momentum."""
-    return (p - lr * (sign * g + decay * p),)
+    return (p - lr * (sign * g + m.absorbing_product(decay, p)),)
 
 
 def _roll(m: Vocabulary, p: Expr, g: Expr, velocity: Expr, lr: Expr, decay: Expr, sign: Expr, momentum: Expr,
           fresh: Expr) -> tuple[Expr, ...]:
     """With momentum."""
-    velocity = momentum * velocity + fresh * (sign * g + decay * p)
+    velocity = momentum * velocity + fresh * (sign * g + m.absorbing_product(decay, p))
     return p - lr * velocity, velocity
 
 
 def _nesterov(m: Vocabulary, p: Expr, g: Expr, velocity: Expr, lr: Expr, decay: Expr, sign: Expr, momentum: Expr,
               fresh: Expr) -> tuple[Expr, ...]:
     """With the gradient as it will be a step further."""
-    g = sign * g + decay * p
+    g = sign * g + m.absorbing_product(decay, p)
     velocity = momentum * velocity + fresh * g
     return p - lr * (g + momentum * velocity), velocity
 

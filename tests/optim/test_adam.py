@@ -61,3 +61,11 @@ def test_adam_with_zero_gradients_stays():
 def test_adam_refuses_settings_out_of_range(options, name):
     with pytest.raises(lnb.ConfigError, match=f"Adam: {name}"):
         Adam([lnb.nn.Parameter(START)], **options)
+
+
+def test_no_weight_decay_leaves_infinite_parameters_as_they_are():
+    """0 * infinity is no decay at all. Oracle: torch's result, which does not add a decay of 0."""
+    p = lnb.nn.Parameter(np.array([np.inf, -np.inf, 1.0]))
+    p.grad = lnb.ones(3)
+    Adam([p], lr=0.5).step()
+    assert p.tolist()[:2] == [np.inf, -np.inf] and np.isfinite(p.tolist()[2])

@@ -54,3 +54,12 @@ def test_sgd_keeps_the_dtype_and_the_object():
 def test_sgd_refuses_settings_out_of_range(options, name):
     with pytest.raises(lnb.ConfigError, match=f"SGD: {name}. Use"):
         SGD([lnb.nn.Parameter(START)], **options)
+
+
+@pytest.mark.parametrize("options", [dict(), dict(momentum=0.9), dict(momentum=0.9, nesterov=True)], ids=str)
+def test_no_weight_decay_leaves_infinite_parameters_as_they_are(options):
+    """0 * infinity is no decay at all. Oracle: torch's result, which does not add a decay of 0."""
+    p = lnb.nn.Parameter(np.array([np.inf, -np.inf, 1.0]))
+    p.grad = lnb.ones(3)
+    SGD([p], lr=0.5, **options).step()
+    assert p.tolist()[:2] == [np.inf, -np.inf] and np.isfinite(p.tolist()[2])
