@@ -19,8 +19,11 @@ from .movement import as_tensor
 Pair = tuple[Expr | None, Expr | None]
 NAN = float("nan")
 
-vocabulary["nextafter"] = Entry("nextafter", 2, constant, cost=8)
 vocabulary["spacing"] = Entry("spacing", 1, constant, cost=8)
+
+
+@entry(cost=8)
+def nextafter_(g: Expr, y: Expr, x: Expr, end: Expr) -> Pair: return words.where(x == end, 0, g), None
 
 
 @entry(cost=8)
@@ -41,7 +44,7 @@ def signbit(m: Vocabulary, x: Expr) -> Expr:
 
 @binary(kind="float", oracle="numpy.nextafter")
 def nextafter(m: Vocabulary, x: Expr, y: Expr) -> Expr:
-    """The next number that the dtype has after x, on the way to y."""
+    """The next number that the dtype has after x, on the way to y; y itself, without a slope, where x is there."""
     return m.nextafter(x, y)
 
 
