@@ -62,7 +62,9 @@ def telling(*arguments: Any) -> dict[Any, Any]:
             node = frame.f_locals.get("node") if frame.f_code is tape.backward.__code__ else None
             if node is not None:
                 node = node.node if type(node) is tape.Port else node
-                error.add_note(f"In backward, at {node.op.name}, called at {tape.line_of(node.place)}.")
+                line = tape.line_of(node.place)
+                if line not in str(error):
+                    error.add_note(f"In backward, at {node.op.name}, called at {line}.")
                 break
         raise
 
