@@ -31,5 +31,40 @@ def test_digits_learns():
     assert len(accuracies) == 3 and float(accuracies[-1]) > 0.93
 
 
+def numbers(pattern, text):
+    """The groups of the one place where a pattern is found."""
+    return [float(number) for number in re.search(pattern, text).groups()]
+
+
+def test_fixed_point_has_the_closed_form_of_its_derivatives():
+    printed = output_of("fixed_point.py")
+    for name in ("dE/dM", "dE/de", "d2E/dM2"):
+        found, exact = numbers(rf"{name} (\S+), closed form (\S+)", printed)
+        assert abs(found - exact) < 1e-9
+    assert numbers(r"gradients differ by (\S+)", printed)[0] < 1e-10
+
+
+def test_ode_follows_the_sensitivity_equations():
+    printed = output_of("ode.py")
+    assert numbers(r"sensitivity equations: (\S+)", printed)[0] < 1e-4
+    found = numbers(r"counts: \[(\S+) (\S+) (\S+) (\S+)\]", printed)
+    assert all(abs(a / b - 1) < 0.05 for a, b in zip(found, [0.6, 0.025, 0.8, 0.02]))
+
+
+def test_gaussian_process_has_the_likelihood_and_gradient_of_the_textbook():
+    printed = output_of("gaussian_process.py")
+    ours, scipys = numbers(r"likelihood (\S+), SciPy (\S+)", printed)
+    assert abs(ours - scipys) < 1e-8 and numbers(r"gradients differ by (\S+)", printed)[0] < 1e-10
+    assert abs(numbers(r"noise (\S+) \(true", printed)[0] - 0.1) < 0.03
+
+
+def test_bayesian_network_agrees_with_all_cases():
+    printed = output_of("bayesian_network.py")
+    errors = [float(error) for error in re.findall(r"error (\S+)", printed)]
+    assert len(errors) == 4 and max(errors) < 1e-12
+    assert "given {'dyspnoea': 1, 'xray': 1, 'smoking': 0}: P(cancer) 0.2458" in printed
+
+
 def test_every_example_is_tested():
-    assert {file.name for file in EXAMPLES.glob("*.py")} == {"derivatives.py", "digits.py"}
+    text = Path(__file__).read_text(encoding="utf-8")
+    assert not [file.name for file in EXAMPLES.glob("*.py") if f'output_of("{file.name}"' not in text]
