@@ -16,7 +16,7 @@ from lucid_nb.op import Elementwise, Primitive, registry
 MOVES = set("""view embed index_put_view reshape permute broadcast_to cast real concatenate to_device copy
     copied_reshape roll_by conjugate_transpose gather scatter is_last compress expand along take_along routed set_along
     is_last_along parts zeros_like repeat_by embedding unfold pad_constant pad_by_itself rows_at
-    start enter_vmap leave_vmap lift_vmap same_vmap collapse_vmap""".split())
+    start enter_vmap leave_vmap lift_vmap same_vmap collapse_vmap once_differentiable""".split())
 COMPARES = set("""max min nanmax nanmin argmax argmin any all count_nonzero count_numbers extreme_along
     extreme_scan""".split())
 # What lucid counts for an element (its operations' own figures).

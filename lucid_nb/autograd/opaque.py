@@ -8,7 +8,7 @@ from .. import shapes, tape, trees
 from ..apply import version_of
 from ..array import Tensor, fresh
 from ..backward import RecordingRunner, Runner
-from ..batched import levels_of, merged
+from ..batched import Batched, levels_of, merged
 from ..dtypes import is_inexact
 from ..errors import DTypeError, GradError, ShapeError, described
 from ..facts import Facts
@@ -18,6 +18,7 @@ from ..lifting import lifted
 from ..op import Primitive
 
 Tangents = Sequence[Tensor | None]
+FACTS = Facts()
 
 
 class Opaque(Primitive):
@@ -34,7 +35,7 @@ class Opaque(Primitive):
     materializes = True                # zeros instead of None, where nothing arrives
 
     def __init__(self, name: str) -> None:         # no name in the registry: it is not for others to call
-        self.name, self.facts, self.keeps, self.linear = name, Facts(), (), ()
+        self.name, self.facts, self.keeps, self.linear = name, FACTS, (), ()
         self.places: list[tuple[bool, int] | None] = []      # of each saved tensor: (is a result, number), or none
         self.is_single, self.count = True, 0
 
@@ -148,8 +149,9 @@ class Opaque(Primitive):
             raise DTypeError(f"{where} {described(found)} for {what}, {dtype} of shape {shape}. Let it give floats.")
         if found.shape != shape and not _reduces(found.shape, shape):
             raise ShapeError(f"{where} shape {found.shape} for {what} of shape {shape}. Let it give one of that shape.")
-        levels = merged(levels_of(found.raw), levels_of(on.raw if isinstance(on, Tensor) else on))
-        found = lifted(found, levels) if levels else found
+        other = on.raw if isinstance(on, Tensor) else on
+        if isinstance(found.raw, Batched) or isinstance(other, Batched):
+            found = lifted(found, merged(levels_of(found.raw), levels_of(other)))
         return call.fit(found if call.records else found.raw, shape, dtype)
 
 

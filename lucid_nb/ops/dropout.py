@@ -36,6 +36,7 @@ def _pull_dropout(ops: Any, info: Any, g: Any, key: tuple[int, int], stream: int
 
 
 _drop = Primitive("dropout", _dropout, _pull_dropout, flops=flops.per_input(1), linear=ALL)
+_drop_affine = Primitive("affine_dropout", _dropout, _pull_dropout, flops=flops.per_input(1))
 
 
 def threshold_of(p: float) -> int:
@@ -48,7 +49,8 @@ def dropout(x: Any, key: tuple[int, int], stream: int, p: float, scale: float, m
     """x * scale + moved with probability 1 - p for each element, otherwise `dropped`."""
     x = as_tensor("dropout", x)
     x = astype(x, dtypes.real_float("dropout", x.dtype), copy=False)
-    return apply(_drop, (x,), {"key": key, "stream": stream, "threshold": threshold_of(p), "scale": scale,
+    op = _drop if moved == dropped == 0 else _drop_affine
+    return apply(op, (x,), {"key": key, "stream": stream, "threshold": threshold_of(p), "scale": scale,
                                "moved": moved, "dropped": dropped})
 
 
