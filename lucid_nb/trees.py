@@ -2,10 +2,9 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from .errors import ShapeError, told
-
 
 BRACKETS: dict[Any, str] = {tuple: "()", list: "[]", dict: "{}"}
 
@@ -89,7 +88,7 @@ def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
     if issubclass(kind, dict):
         return kind(zip(structure.names, parts))
     if dataclasses.is_dataclass(kind):
-        return kind(**dict(zip(structure.names, parts)))
+        return cast(Any, kind)(**dict(zip(structure.names, parts)))
     return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
 
 
