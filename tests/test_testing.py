@@ -149,3 +149,49 @@ def test_hypothesis_is_loaded_when_asked_for_and_missed_clearly():
             "try: testing.shapes()\nexcept errors.BackendError as error: print(error)")
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.strip() == "testing: hypothesis is not installed. Install it: pip install hypothesis."
+
+
+@given(st.data())
+def test_axes_are_taken_by_numpy(data):
+    shape = data.draw(testing.shapes(min_side=1))
+    axis = data.draw(testing.axes(len(shape)))
+    x = np.arange(float(np.prod(shape))).reshape(shape)
+    assert_close(lnb.sum(x, axis=axis), x.sum(axis=axis), rtol=1e-14)
+
+
+def test_axes_reach_every_kind():
+    for wanted in (None, -3, (), (2, 0), (-1, -2, -3)):
+        find(testing.axes(3), lambda axis, wanted=wanted: axis == wanted)
+    assert find(testing.axes(2, none=False, several=False), lambda a: True) in range(-2, 2)
+    assert find(testing.axes(0), lambda a: True) is None
+
+
+@given(st.data())
+def test_indices_select_what_numpy_selects(data):
+    shape = data.draw(testing.shapes())
+    index = data.draw(testing.indices(shape))
+    x = np.arange(float(np.prod(shape))).reshape(shape)
+    assert_close(lnb.asarray(x)[index], x[index], ulp=0)
+
+
+@pytest.mark.parametrize("condition", [
+    lambda i: isinstance(i, int) and i < 0, lambda i: isinstance(i, tuple) and any(part is Ellipsis for part in i),
+    lambda i: isinstance(i, tuple) and any(part is None for part in i),
+    lambda i: isinstance(i, np.ndarray) and i.dtype == bool, lambda i: isinstance(i, slice) and (i.step or 1) < 0,
+    lambda i: isinstance(i, tuple) and sum(isinstance(part, np.ndarray) for part in i) == 2], ids=range(6))
+def test_indices_reach_every_kind(condition):
+    find(testing.indices((3, 4)), condition)
+
+
+@given(testing.conv_geometry())
+def test_convolutions_have_the_geometry_that_was_drawn(geometry):
+    functions = [lnb.nn.functional.conv1d, lnb.nn.functional.conv2d, lnb.nn.functional.conv3d]
+    function = functions[len(geometry.out) - 3]
+    x, weight = lnb.ones(geometry.x, dtype="float32"), lnb.ones(geometry.weight, dtype="float32")
+    assert function(x, weight, **geometry.keywords).shape == geometry.out and min(geometry.out[1:]) > 0
+
+
+def test_conv_geometry_reaches_groups_dilation_and_empty_batches():
+    for condition in (lambda g: g.groups == 3 and max(g.dilation) == 3, lambda g: g.x[0] == 0, lambda g: len(g.x) == 5):
+        find(testing.conv_geometry(), condition)
+    assert len(find(testing.conv_geometry(2), lambda g: True).x) == 4

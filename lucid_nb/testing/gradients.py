@@ -1,33 +1,24 @@
-"""What tests of programs need: gradients against finite differences, comparison in units of the last place, inputs.
+"""Gradients against finite differences, and both modes against each other."""
 
-`check_grad` and `assert_close` need nothing but the library; the input strategies `shapes`, `broadcastable_shapes` and
-`arrays` need hypothesis, which is loaded when one of them is called.
-"""
-
-import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from . import dtypes, tape
-from . import shapes as shape_rules
-from .array import Tensor
-from .autograd.transforms import linearize
-from .backward import gradients_of
-from .creation import asarray
-from .errors import BackendError, DTypeError, GradError
+from .. import dtypes, tape
+from ..array import Tensor
+from ..autograd.transforms import linearize
+from ..backward import gradients_of
+from ..creation import asarray
+from ..errors import DTypeError, GradError
 
 STEP = 1e-4             # of a finite difference, relative to max(1, |x|); the error of its formula is STEP**4
 RELATIVE = 1e-6         # what check_grad allows, relative to the sum of |gradient * direction|
 NOISE = 1e-9            # and relative to the sum of |seed * result|: rounding of the two results, over STEP
 DIRECTIONS = 2          # random directions an input
 
-__all__ = ["arrays", "assert_close", "broadcastable_shapes", "check_grad", "shapes"]
 
-
-# ----------------------------------------------------------------------------------------------- gradients
 @dataclass
 class _Point:
     """Where a function is differentiated: float64 or complex128 tensors, and which of them get a gradient."""
@@ -216,159 +207,3 @@ def _as_gradient(g: Any, x: Tensor) -> Tensor:
     if g is None:
         return _on_device(np.zeros(x.shape, x.dtype), x)
     return g if isinstance(g, Tensor) else Tensor(g)
-
-
-# ---------------------------------------------------------------------------------------------- comparison
-def assert_close(actual: Any, expected: Any, *, ulp: float | None = None, rtol: float | None = None,
-                 atol: float | None = None) -> None:
-    """Raise AssertionError unless two arrays have one shape and agree, element by element.
-
-    `ulp`: the largest distance in units in the last place of `actual`'s dtype, taken at the expected value; `expected`
-    may be given in a wider dtype. `rtol`, `atol`: `|actual - expected| <= atol + rtol * |expected|`. A distance that
-    one of them allows is allowed. With none of them, half the digits of the coarser dtype must agree, and integers and
-    bools must be equal. NaN agrees with NaN, infinities only with themselves; with ulp=0 also the signs of zeros count.
-
-    >>> from lucid_nb.testing import assert_close
-    >>> assert_close([0.1 + 0.2], [0.3], ulp=1)
-    >>> assert_close([1.0, 2.0], [1.0, 2.5], rtol=0.1)
-    Traceback (most recent call last):
-    ...
-    AssertionError: assert_close: 1 of 2 elements differ. Worst at (1,): 2.0 instead of 2.5, off by 0.5 = 1.13e+15 ulp.
-    """
-    found, wanted = _host(actual), _host(expected)
-    if found.shape != wanted.shape:
-        raise AssertionError(f"assert_close: shape {found.shape} instead of {wanted.shape}.")
-    if not (dtypes.is_inexact(found.dtype) or dtypes.is_inexact(wanted.dtype)):
-        _raise_where(found != wanted, found, wanted, np.zeros(found.shape))
-        return
-    if ulp is rtol is atol is None:
-        rtol = max(float(np.sqrt(_epsilon(a.dtype))) for a in (found, wanted) if dtypes.is_inexact(a.dtype))
-    with np.errstate(all="ignore"):
-        wide = np.result_type(_widest(found), _widest(wanted))
-        a, b = found.astype(wide), wanted.astype(wide)
-        unit = _unit(found.dtype, wanted)
-        off = np.abs(a - b)
-        is_close = (off <= (ulp or 0.0) * unit) | (off <= (atol or 0.0) + (rtol or 0.0) * np.abs(b))
-        is_close = np.where(np.isfinite(a) & np.isfinite(b), is_close, (a == b) | (np.isnan(a) & np.isnan(b)))
-        if ulp == 0 and wide.kind == "f":
-            is_close &= np.isnan(a) | (np.signbit(a) == np.signbit(b))
-    _raise_where(~is_close, found, wanted, off / unit)
-
-
-def _host(x: Any) -> np.ndarray:
-    return x.to_host() if isinstance(x, Tensor) else np.asarray(x)
-
-
-def _widest(x: np.ndarray) -> np.dtype:
-    return np.dtype(np.clongdouble if x.dtype.kind == "c" else np.longdouble)
-
-
-def _epsilon(dtype: np.dtype) -> float:
-    return 2.0 ** -7 if dtype == dtypes.BFLOAT16 else float(np.finfo(dtype).eps)
-
-
-def _unit(dtype: np.dtype, expected: np.ndarray) -> np.ndarray:
-    """The distance of neighbouring numbers of `dtype` at the expected values, never below the smallest subnormal."""
-    dtype = dtype if dtypes.is_inexact(dtype) else expected.dtype
-    digits = 7 if dtype == dtypes.BFLOAT16 else np.finfo(dtype).nmant
-    lowest = -126 if dtype == dtypes.BFLOAT16 else np.finfo(dtype).minexp
-    magnitude = np.abs(expected.astype(_widest(expected)))
-    exponent = np.frexp(np.where(np.isfinite(magnitude) & (magnitude > 0), magnitude, 1))[1] - 1
-    exponent = np.where(magnitude == 0, lowest, np.maximum(exponent, lowest))
-    return np.ldexp(np.longdouble(1), exponent - digits)
-
-
-def _raise_where(differs: np.ndarray, found: np.ndarray, wanted: np.ndarray, units: np.ndarray) -> None:
-    if not np.any(differs):
-        return
-    worst = np.unravel_index(int(np.argmax(np.where(differs, np.nan_to_num(units, nan=np.inf), -1))), differs.shape)
-    got, should = found[worst], wanted[worst]
-    off = "" if found.dtype.kind == "b" else f", off by {abs(float(abs(got - should))):.3g}" \
-        if dtypes.is_inexact(found.dtype) else f", off by {abs(int(got) - int(should))}"
-    units_text = f" = {float(units[worst]):.3g} ulp" if dtypes.is_inexact(found.dtype) else ""
-    raise AssertionError(f"assert_close: {np.count_nonzero(differs)} of {differs.size} elements differ. Worst at "
-                         f"{tuple(map(int, worst))}: {got} instead of {should}{off}{units_text}.")
-
-
-# ---------------------------------------------------------------------------------------------- strategies
-AWKWARD = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, float("inf"), float("-inf"), float("nan"), 1e-42, -1e-42, 65504.0, 1e30)
-LAYOUTS = ("C", "F", "strided", "negative", "broadcast")
-
-
-def _hypothesis() -> Any:
-    try:
-        return importlib.import_module("hypothesis.strategies")
-    except ImportError:
-        raise BackendError("testing: hypothesis is not installed. Install it: pip install hypothesis.") from None
-
-
-def shapes(*, max_dims: int = 3, max_side: int = 4, min_dims: int = 0, min_side: int = 0) -> Any:
-    """A hypothesis strategy of shapes; empty and 0-d ones among them unless the minima forbid it."""
-    st = _hypothesis()
-    return st.lists(st.integers(min_side, max_side), min_size=min_dims, max_size=max_dims).map(tuple)
-
-
-def broadcastable_shapes(count: int = 2, *, max_dims: int = 3, max_side: int = 4, min_side: int = 0) -> Any:
-    """A hypothesis strategy of tuples of `count` shapes that broadcast together."""
-    st = _hypothesis()
-
-    def around(common: shape_rules.Shape) -> Any:
-        one = st.tuples(st.integers(0, len(common)), st.tuples(*[st.booleans() for _ in common]))
-        return st.tuples(*[one.map(lambda cut: tuple(1 if flat else size for size, flat in
-                                                     zip(common[cut[0]:], cut[1][cut[0]:]))) for _ in range(count)])
-    return shapes(max_dims=max_dims, max_side=max_side, min_side=min_side).flatmap(around)
-
-
-def arrays(dtype: Any = np.float64, shape: Any = None, *, layouts: Sequence[str] = LAYOUTS, awkward: bool = True,
-           low: float = -3.0, high: float = 3.0) -> Any:
-    """A hypothesis strategy of NumPy arrays, to be shared by `lucid_nb.asarray`.
-
-    `dtype`: one, or a strategy of them; `shape`: one, or a strategy of them (`shapes()` if left out). `layouts`: some
-    of "C", "F", "strided", "negative" (strides) and "broadcast" (zero strides, read-only). `awkward`: also NaN,
-    infinities, signed zeros, subnormals and extremes; otherwise numbers from `low` to `high`.
-    """
-    st = _hypothesis()
-    as_strategy = lambda value: value if isinstance(value, st.SearchStrategy) else st.just(value)
-
-    @st.composite
-    def drawn(draw: Callable) -> np.ndarray:
-        kind = dtypes.as_dtype("arrays", draw(as_strategy(dtype)))
-        sizes = tuple(draw(as_strategy(shapes() if shape is None else shape)))
-        count = shape_rules.product(sizes)
-        values = np.array(draw(st.lists(_elements(st, kind, awkward, low, high), min_size=count, max_size=count)),
-                          object if kind.kind in "iu" else np.complex128 if kind.kind == "c" else np.float64)
-        with np.errstate(all="ignore"):
-            return laid_out(values.astype(kind).reshape(sizes), draw(st.sampled_from(list(layouts))))
-    return drawn()
-
-
-def _elements(st: Any, dtype: np.dtype, awkward: bool, low: float, high: float) -> Any:
-    """A strategy of Python numbers for a dtype."""
-    if dtype.kind == "b":
-        return st.booleans()
-    if dtype.kind in "iu":
-        bounds = np.iinfo(dtype)
-        small = st.integers(max(int(low), bounds.min), min(int(high), bounds.max))
-        return small | st.sampled_from([bounds.min, bounds.max, 0, 1]) if awkward else small
-    floats = st.floats(low, high, width=32)
-    floats = floats | st.sampled_from(AWKWARD) if awkward else floats
-    return st.builds(complex, floats, floats) if dtype.kind == "c" else floats
-
-
-def laid_out(array: np.ndarray, layout: str) -> np.ndarray:
-    """The same content in memory of a layout: one of LAYOUTS. "broadcast" repeats the first row, without memory for it.
-
-    >>> laid_out(np.arange(3), "negative").strides
-    (-8,)
-    """
-    if array.ndim == 0 or layout == "C":
-        return array.copy()
-    if layout == "F":
-        return np.asfortranarray(array)
-    if layout == "broadcast":
-        return np.broadcast_to(array[:1], array.shape) if array.shape[0] else array.copy()
-    if layout == "negative":
-        return array[..., ::-1].copy()[..., ::-1]
-    wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
-    wide[..., ::2] = array
-    return wide[..., ::2]
