@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -391,6 +392,37 @@ def test_report_b34_forwards_without_backward_keep_nothing():
         assert kept.node is None
     finally:
         gc.enable()
+
+
+def test_report_b36_one_script_runs_on_every_device(device):
+    """Oracle: the loss of a linear regression after gradient descent, in NumPy."""
+    data = np.random.default_rng(0)
+    x, y = data.standard_normal((16, 3)).astype("float32"), data.standard_normal(16).astype("float32")
+    expected = np.zeros(3)
+    for _ in range(5):
+        expected -= 0.1 * 2 * x.T @ (x @ expected - y) / 16
+
+    inputs, targets = lnb.asarray(x, device=device), lnb.asarray(y, device=device)
+    weights = lnb.zeros(3, dtype="float32", device=device)
+    error = lnb.fuse(lambda found, wanted: ((found - wanted) ** 2).mean())
+    for _ in range(5):
+        weights = weights - 0.1 * lnb.grad(lambda w: error(inputs @ w, targets))(weights)
+    assert weights.device == device
+    np.testing.assert_allclose(weights.to_host(), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_report_b37_spread_of_one_value(name, device):
+    """Oracle: NumPy's value; its gradient has the shape of the value, and nothing crashes."""
+    x = lnb.tensor([3.0], dtype="float32", device=device, requires_grad=True)
+    found = getattr(lnb, name)(x)
+    found.backward()
+    assert found.item() == getattr(np, name)([3.0]) and x.grad.tolist() == [0]
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        unbiased = getattr(lnb, name)(x, ddof=1)
+        unbiased.backward()
+    assert np.isnan(unbiased.item()) and unbiased.shape == () and x.grad.shape == (1,)
 
 
 # --------------------------------------------------------------------------------------------- C. what networks use
