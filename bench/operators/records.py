@@ -107,8 +107,9 @@ def calls(names: set[str], dtypes: tuple[str, ...], seed: int = 0) -> Iterator[C
 def calls_of(operator: Any, dtype: str, seed: int) -> Iterator[Call]:
     """One operator's calls in one dtype; those that PyTorch itself refuses are left out."""
     sow(seed)
-    differentiated = operator.supports_autograd and getattr(torch, dtype) in operator.backward_dtypes
-    samples = list(operator.sample_inputs("cpu", getattr(torch, dtype), requires_grad=differentiated))
+    kind = getattr(torch, dtype)
+    differentiated = operator.supports_autograd and kind in operator.backward_dtypes and dtype != "int64"
+    samples = list(operator.sample_inputs("cpu", kind, requires_grad=differentiated))
     for number, sample in enumerate(samples):
         tensors: list[torch.Tensor] = []
         arguments, keywords = lifted((sample.input, *sample.args), tensors), lifted(sample.kwargs, tensors)

@@ -25,7 +25,7 @@ def squared_error(m: Vocabulary, x: Expr, y: Expr) -> Expr:
     return difference * difference
 
 
-@binary(kind="float", published=False)
+@binary(kind="float", published=False, complexes=lambda m, x, y: m.modulus(x - y))
 def absolute_error(m: Vocabulary, x: Expr, y: Expr) -> Expr:
     """|x - y|."""
     return m.absolute(x - y)

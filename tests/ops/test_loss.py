@@ -95,3 +95,11 @@ def test_bad_targets_are_refused(target, error, text, device):
 def test_unknown_reduction_is_refused():
     with pytest.raises(errors.ShapeError, match="reduction 'average' is unknown"):
         lnb.cross_entropy(LOGITS, TARGET, reduction="average")
+
+
+def test_differences_of_complex_numbers_have_a_size():
+    x, y = [RNG.standard_normal((2, 3)) + 1j * RNG.standard_normal((2, 3)) for _ in range(2)]
+    l1_loss = lnb.nn.functional.l1_loss
+    assert_close(l1_loss(x, y), np.abs(x - y).mean(), rtol=1e-14)
+    assert l1_loss(x.astype("complex64"), y.astype("complex64")).dtype == np.float32
+    check_grad(l1_loss, x, y)
