@@ -14,7 +14,7 @@ from ..ops.axes import moveaxis
 from ..ops.movement import concat
 from ..vectorize import vmap
 from .start import Start, as_tensors, recorded_call
-from .transforms import Argnums, Chosen, grad, jvp, pushed_outputs
+from .transforms import Argnums, Chosen, grad, pushed_along, pushed_outputs
 
 CHUNK_BYTES = 2**26          # of a block of basis vectors that are pushed or pulled at once
 
@@ -115,5 +115,5 @@ def hvp(f: Callable, primals: Any, tangents: Any) -> Any:
     """
     is_one = not isinstance(primals, (tuple, list))
     primals, tangents = ((primals,), (tangents,)) if is_one else (primals, tangents)
-    product = jvp(grad(f, tuple(range(len(primals)))), primals, tangents)[1]
+    product = pushed_along("hvp", grad(f, tuple(range(len(primals)))), primals, tangents)[1]
     return product[0] if is_one else product

@@ -7,6 +7,7 @@ from .. import tape
 from ..array import Tensor, fresh
 from ..backward import gradients_of, show
 from ..errors import GradError, ShapeError
+from ..fusion.watching import ASKS, refuse_tracing
 from ..graph import Wanted
 from .start import filled_like
 
@@ -29,6 +30,7 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, *, retain_
     >>> g, lnb.autograd.grad(g, x)
     (tensor(27., requires_grad=True), (tensor(18.),))
     """
+    refuse_tracing(ASKS)
     results, asked = _listed("outputs", outputs), _listed("inputs", inputs)
     seeds = [None] * len(results) if grad_outputs is None else \
         list(grad_outputs) if isinstance(grad_outputs, (tuple, list)) and not isinstance(outputs, Tensor) else \

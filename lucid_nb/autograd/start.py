@@ -10,6 +10,7 @@ from ..apply import as_array, as_operand, version_of
 from ..array import Tensor, fresh
 from ..backward import Runner, pulled, raw_runner, recording_runner
 from ..errors import DTypeError, GradError, ShapeError, described, told
+from ..fusion.watching import ASKS, refuse_tracing
 from ..graph import Wanted
 from ..lifting import here
 from ..op import ALL, Primitive
@@ -25,6 +26,7 @@ class Start:
     """
 
     def __init__(self, op: str, arguments: Sequence[Any]) -> None:
+        refuse_tracing(ASKS)
         self.op = op
         self.trees: list[Any] = []
         self.structures: list[trees.Structure] = []

@@ -154,8 +154,13 @@ def linearize(f: Callable, *primals: Any) -> tuple[Any, Callable]:
     >>> jvp_fn(lnb.tensor([1.0, 0.0])), jvp_fn(lnb.tensor([2.0, 0.0]))
     (tensor([1., 0.]), tensor([2., 0.]))
     """
-    start = Start("linearize", primals)
-    outputs, structure = as_tensors("linearize", recorded_call(f, *start.trees))
+    return linearized("linearize", f, primals)
+
+
+def linearized(op: str, f: Callable, primals: Sequence[Any]) -> tuple[Any, Callable]:
+    """`linearize`, on behalf of a transform that errors name."""
+    start = Start(op, primals)
+    outputs, structure = as_tensors(op, recorded_call(f, *start.trees))
 
     def jvp_fn(*tangents: Any) -> Any:
         return trees.unflatten(structure, pushed_outputs(start, outputs, tangents))
@@ -171,10 +176,15 @@ def jvp(f: Callable, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
     >>> lnb.jvp(lambda x: x ** 2, (lnb.tensor([1.0, 2.0]),), (lnb.tensor([1.0, 10.0]),))
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
+    return pushed_along("jvp", f, primals, tangents)
+
+
+def pushed_along(op: str, f: Callable, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """`jvp`, on behalf of a transform that errors name."""
     for what, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
-            raise GradError(f"jvp: {what} is a {type(given).__name__}. Give a tuple with one for each argument.")
-    out, jvp_fn = linearize(f, *primals)
+            raise GradError(f"{op}: {what} is a {type(given).__name__}. Give a tuple with one for each argument.")
+    out, jvp_fn = linearized(op, f, primals)
     return out, jvp_fn(*tangents)
 
 

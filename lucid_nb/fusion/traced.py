@@ -84,7 +84,7 @@ def refusing(what: str) -> Callable:
     return refuse
 
 
-READING = "it reads a value"
+READING, ASKS = "it reads a value", "it asks for gradients"
 
 
 class Traced(Tensor):
@@ -126,6 +126,12 @@ class Traced(Tensor):
     def requires_grad(self) -> bool:
         """Does a gradient flow back from here, in the call that is traced?"""
         return self.needs
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        raise Untraceable(ASKS)
+
+    _watch = refusing(ASKS)
 
     def like(self, expr: Expr | None, dtype: np.dtype, compute: str | None, **changes: Any) -> "Traced":
         """Another value of the same rows."""

@@ -16,12 +16,12 @@ from ..array import Tensor
 from . import positions
 from .plan import Plan
 from .trace import Trace
-from .traced import READING, ReadsPositions, Traced, Untraceable
+from .traced import ASKS, READING, ReadsPositions, Traced, Untraceable
 
 _lock = threading.RLock()            # one trace at a time: it changes how all tensors behave
 _tracing = threading.local()
 REFUSED = {"write": "it writes in place", "update": "it writes in place", "to_host": READING,
-           "backward": "it asks for gradients"}
+           "backward": ASKS}
 
 
 class Draws:
@@ -39,6 +39,13 @@ class Draws:
 def is_tracing() -> bool:
     """Is this thread tracing?"""
     return getattr(_tracing, "trace", None) is not None
+
+
+def refuse_tracing(what: str) -> None:
+    """Give up a trace of this thread, because the function does what no plan can repeat."""
+    trace = getattr(_tracing, "trace", None)
+    if trace is not None and not trace.is_paused:
+        raise Untraceable(what)
 
 
 def as_step(name: str, call: Callable, operands: Sequence[Tensor]) -> Any:

@@ -356,3 +356,42 @@ def test_a_cast_through_half_is_rounded_as_it_is_unfused():
         return (x * 3).astype("float16").astype("float32") * 2
     x = RANDOM.standard_normal(50).astype(np.float32)
     assert np.array_equal(lnb.fuse(function)(lnb.tensor(x)).numpy(), (x * 3).astype("float16").astype("float32") * 2)
+
+
+# ------------------------------------------------------------------------------------- gradients asked for inside
+def cube(z):
+    return (z ** 3).sum()
+
+
+def by_backward(x):
+    leaf = x.detach()
+    leaf.requires_grad = True
+    cube(leaf).backward()
+    return leaf.grad
+
+
+def by_hook(x):
+    leaf = lnb.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    seen = []
+    leaf.register_hook(seen.append)
+    cube(leaf * x).backward()
+    return seen[0]
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: lnb.grad(cube)(x), lambda x: x - 0.1 * lnb.grad(cube)(x), lambda x: lnb.jvp(cube, (x,), (x,))[1],
+    lambda x: lnb.hvp(cube, x, x), lambda x: lnb.jacobian(lambda z: z ** 3)(x), lambda x: lnb.hessian(cube)(x),
+    lambda x: lnb.vjp(lnb.sin, x)[1](x)[0], lambda x: lnb.vmap(lnb.grad(lambda z: z ** 3))(x), by_backward, by_hook,
+    lambda x: lnb.autograd.grad(cube(leaf := lnb.tensor([1.0, 2.0, 3.0], requires_grad=True)), leaf)[0] * x])
+def test_a_function_that_asks_for_gradients_runs_as_it_is(function):
+    x = lnb.tensor([1.0, 2.0, 3.0])
+    fused = lnb.fuse(function)
+    np.testing.assert_array_equal(fused(x).numpy(), function(x).numpy())
+    assert "gradients" in fused.explain()
+
+
+def test_gradients_of_fused_functions_inside_fused_functions():
+    inner = lnb.fuse(lambda z: (lnb.tanh(z) * z).sum())
+    outer = lnb.fuse(lambda x: x * lnb.grad(inner)(x))
+    x = np.array([0.5, -1.0])
+    np.testing.assert_allclose(outer(lnb.tensor(x)).numpy(), x * (np.tanh(x) + x / np.cosh(x) ** 2), rtol=1e-14)
