@@ -59,5 +59,5 @@ same-python:
 
 $(VENV)/.installed-%: setup.cfg pyproject.toml $(VENV)/.made
 	@echo "Installing lucid_nb[$*] into $(VENV) (once; a few minutes on a slow line) ..."
-	$(RUN) -m pip install --disable-pip-version-check --editable ".[$*]"
+	$(RUN) -m pip install --disable-pip-version-check --config-settings editable_mode=compat --editable ".[$*]"
 	@touch $@
