@@ -18,7 +18,8 @@ exclude_patterns = ["_build"]
 html_title = "lucid_nb"
 README = Path(__file__).parent.parent / "README.md"
 # The front page is the README, whose links are those of the repository.
-MOVED = {"](docs/": "](", "](bench/": "](../bench/", "](lucid_nb/data/DIGITS.md)": "](notice.md)"}
+MOVED = {"](docs/guide)": "](guide/gradients.md)", "](docs/": "](", "](bench/": "](../bench/",
+         "](lucid_nb/data/DIGITS.md)": "](notice.md)"}
 
 
 def front_page() -> str:

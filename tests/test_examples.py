@@ -65,6 +65,13 @@ def test_bayesian_network_agrees_with_all_cases():
     assert "given {'dyspnoea': 1, 'xray': 1, 'smoking': 0}: P(cancer) 0.2458" in printed
 
 
+def test_property_tests_pass_as_a_project():
+    """As a user would run them, on the device that needs nothing more."""
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLES / "property_tests"],
+                          capture_output=True, text=True, check=False)
+    assert re.search(r"^10 passed", done.stdout, re.M), done.stdout
+
+
 def test_every_example_is_tested():
     text = Path(__file__).read_text(encoding="utf-8")
     assert not [file.name for file in EXAMPLES.glob("*.py") if f'output_of("{file.name}"' not in text]

@@ -136,6 +136,11 @@ def test_arrays_without_awkward_values_stay_in_bounds():
     assert ((found >= 1) & (found <= 2)).all()
 
 
+@given(testing.arrays(shape=(3,), awkward=False, low=0.3, high=0.7))
+def test_arrays_take_bounds_that_float32_does_not_hold(array):
+    assert ((array >= 0.3) & (array <= 0.7)).all()
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts_keep_the_content(layout):
     array = np.arange(12).reshape(3, 4)

@@ -37,7 +37,10 @@ def dtype_of(raw: mx.array) -> np.dtype:
 
 def from_numpy(array: np.ndarray) -> mx.array:
     """A copy on the device. MLX itself would make float64 float32, and refuses negative strides."""
-    return mx.array(np.asarray(array, order="C"), dtype=to_mlx("from_numpy", array.dtype))
+    contiguous = np.asarray(array, order="C")
+    if any(stride < 0 for stride in contiguous.strides):      # of one element or none: contiguous with any strides
+        contiguous = contiguous.copy()
+    return mx.array(contiguous, dtype=to_mlx("from_numpy", array.dtype))
 
 
 def to_numpy(raw: mx.array) -> np.ndarray:

@@ -68,7 +68,11 @@ def _part(st: Any, size: int, arrays: bool) -> Any:
 
 @dataclass(frozen=True)
 class ConvGeometry:
-    """What a convolution is called with: shapes (batch, channels, *sizes) and (filters, channels / groups, *taps)."""
+    """What a convolution is called with.
+
+    `x`: the shape of the images, (batch, channels, sizes ...); `weight`: that of the filters, (filters, channels /
+    groups, taps ...).
+    """
 
     x: Shape
     weight: Shape

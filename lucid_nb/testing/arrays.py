@@ -70,9 +70,17 @@ def _elements(st: Any, dtype: np.dtype, awkward: bool, low: float, high: float) 
         bounds = np.iinfo(dtype)
         small = st.integers(max(int(low), bounds.min), min(int(high), bounds.max))
         return small | st.sampled_from([bounds.min, bounds.max, 0, 1]) if awkward else small
-    floats = st.floats(low, high, width=32)
+    floats = st.floats(*_within(low, high), width=32)
     floats = floats | st.sampled_from(AWKWARD) if awkward else floats
     return st.builds(complex, floats, floats) if dtype.kind == "c" else floats
+
+
+def _within(low: float, high: float) -> tuple[float, float]:
+    """The outermost numbers of float32 between two numbers, or at their ends: hypothesis takes no others as bounds."""
+    first, last = np.float32(low), np.float32(high)
+    first = np.nextafter(first, np.float32(np.inf)) if first < low else first
+    last = np.nextafter(last, np.float32(-np.inf)) if last > high else last
+    return float(first), float(last)
 
 
 def laid_out(array: np.ndarray, layout: str) -> np.ndarray:

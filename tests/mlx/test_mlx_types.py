@@ -121,3 +121,9 @@ def test_missing_dtypes_name_the_remedy(monkeypatch):
                     lambda: table.iota(0, 1, 2, np.dtype("float64"))):
         with pytest.raises(DTypeError, match=r"float64 does not exist on mlx's GPU\. Use \.astype\('float32'\)"):
             attempt()
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (3,), (2, 1), (1, 1), (0, 2)])
+def test_arrays_of_any_size_cross_with_negative_strides(shape):
+    x = np.arange(float(np.prod(shape))).reshape(shape)[(slice(None, None, -1),) * len(shape)]
+    np.testing.assert_array_equal(table.to_numpy(table.from_numpy(x.astype("float32"))), x)
