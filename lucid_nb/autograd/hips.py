@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import trees
-from .derivatives import hvp
+from ..ops.linalg import tensordot
+from .derivatives import hvp, jacobian
 from .start import as_float, filled_like
 from .transforms import Argnums, Chosen, grad, jvp, linearize, vjp
 
@@ -92,18 +93,18 @@ def make_jvp(f: Callable, argnum: Argnums = 0) -> Callable:
 
 
 def make_hvp(f: Callable, argnum: int = 0) -> Callable:
-    """A function that gives the product with the Hessian of `f`, as a function of the vector.
+    """A function that gives the product with the Hessian of `f`, as a function of the vector, and the gradient.
 
     >>> import lucid_nb as lnb
-    >>> lnb.make_hvp(lambda x: (x ** 3).sum())(lnb.ones(2))(lnb.tensor([1.0, 10.0]))
-    tensor([ 6., 60.])
+    >>> hvp_fn, gradient = lnb.make_hvp(lambda x: (x ** 3).sum())(lnb.ones(2))
+    >>> hvp_fn(lnb.tensor([1.0, 10.0])), gradient
+    (tensor([ 6., 60.]), tensor([3., 3.]))
     """
     chosen = Chosen("make_hvp", argnum)
 
-    def at(*arguments: Any, **keywords: Any) -> Callable:
-        def times(vector: Any) -> Any:
-            return hvp(chosen.alone(f, arguments, keywords), chosen.of(arguments), (vector,))[0]
-        return times
+    def at(*arguments: Any, **keywords: Any) -> tuple[Callable, Any]:
+        gradient, push = linearize(grad(chosen.alone(f, arguments, keywords)), *chosen.of(arguments))
+        return push, gradient
     return at
 
 
@@ -114,20 +115,26 @@ def hessian_vector_product(f: Callable, argnum: int = 0) -> Callable:
     >>> lnb.hessian_vector_product(lambda x: (x ** 3).sum())(lnb.ones(2), lnb.tensor([1.0, 10.0]))
     tensor([ 6., 60.])
     """
-    return lambda *arguments, **keywords: make_hvp(f, argnum)(*arguments[:-1], **keywords)(arguments[-1])
+    return lambda *arguments, **keywords: make_hvp(f, argnum)(*arguments[:-1], **keywords)[0](arguments[-1])
 
 
 hessian_tensor_product = hessian_vector_product
 
 
 def tensor_jacobian_product(f: Callable, argnum: int = 0) -> Callable:
-    """A function of the arguments of `f` and a tensor like its result, that gives the tensor times the Jacobian.
+    """A function of the arguments of `f` and a tensor, that gives the tensor times the Jacobian.
+
+    The tensor has the shape of `f`'s result, or of its first axes: over those the product is summed.
 
     >>> import lucid_nb as lnb
     >>> lnb.vector_jacobian_product(lambda x: x ** 2)(lnb.tensor([1.0, 2.0]), lnb.tensor([1.0, 10.0]))
     tensor([ 2., 40.])
     """
-    return lambda *arguments, **keywords: make_vjp(f, argnum)(*arguments[:-1], **keywords)[0](arguments[-1])
+    def product(*arguments: Any, **keywords: Any) -> Any:
+        *of_f, tensor = arguments
+        axes = as_float("tensor_jacobian_product", tensor, "the tensor").ndim
+        return jacobian(lambda *inner: tensordot(tensor, f(*inner, **keywords), axes), argnum)(*of_f)
+    return product
 
 
 vector_jacobian_product = tensor_jacobian_product

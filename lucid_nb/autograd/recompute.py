@@ -21,7 +21,7 @@ from ..errors import GradError, told
 from .saved import Packing
 
 
-def checkpoint(f: Callable, *arguments: Any, use_reentrant: Any = None, **keywords: Any) -> Any:
+def checkpoint(f: Callable, /, *arguments: Any, use_reentrant: Any = None, **keywords: Any) -> Any:
     """`f(*arguments, **keywords)`, whose gradient costs a second run of `f` instead of memory for what its ops save.
 
     Arguments may be trees, and are kept. `f` must compute the same when it runs again: random numbers of this library
@@ -45,7 +45,7 @@ def checkpoint(f: Callable, *arguments: Any, use_reentrant: Any = None, **keywor
     return _called(f, *arguments, **keywords)
 
 
-def _called(f: Callable, *arguments: Any, **keywords: Any) -> Any:
+def _called(f: Callable, /, *arguments: Any, **keywords: Any) -> Any:
     if not tape.is_recording():
         return f(*arguments, **keywords)
     return Region(f, arguments, keywords).first()

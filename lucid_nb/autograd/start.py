@@ -185,7 +185,7 @@ def released(tree: Any) -> Any:
                             tree)
 
 
-def recorded_call(f: Callable, *arguments: Any, **keywords: Any) -> Any:
+def recorded_call(f: Callable, /, *arguments: Any, **keywords: Any) -> Any:
     """A call that is recorded, whatever mode the caller is in."""
     if tape.is_recording():                  # without a block, which every op in it would have to look up
         return f(*arguments, **keywords)

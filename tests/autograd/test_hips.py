@@ -20,6 +20,17 @@ def test_argnum_is_another_name_of_argnums():
     assert np.jacobian(f, argnum=1)(2.0, 3.0).item() == 12 and np.hessian(f, argnum=1)(2.0, 3.0).item() == 4
 
 
+def test_keywords_may_have_any_name():
+    def g(x, f=1.0, op=2.0, arguments=3.0):
+        return x * x * f * op * arguments
+    words = {"f": 2.0, "op": 0.5, "arguments": 1.0}
+    assert np.grad(g)(3.0, **words).item() == np.jacobian(g)(3.0, **words).item() == 6
+    assert np.hessian(g)(3.0, **words).item() == 2 and np.make_hvp(g)(3.0, **words)[1].item() == 6
+    assert np.grad(lambda x: np.checkpoint(g, x, **words))(3.0).item() == 6
+    assert np.grad(np.checkpoint(g))(3.0, **words).item() == 6
+    assert np.vmap(np.grad(g))(onp.array([3.0]), **words).tolist() == [6]
+
+
 def test_arrays_of_numbers_that_were_computed():
     def circle(t):
         return np.array([np.cos(t), np.sin(t), [t, 1.0][0]])
@@ -44,6 +55,11 @@ def test_products_are_those_with_the_matrices():
     jacobian = np.jacobian(f)(V)
     w = onp.arange(4.0)
     assert_close(np.tensor_jacobian_product(f)(V, w), w @ jacobian, rtol=1e-12)
+    assert_close(np.tensor_jacobian_product(lambda x: np.outer(x, x))(V, w), w @ V * onp.eye(4) + onp.outer(V, w),
+                 rtol=1e-12)
+    product, gradient = np.make_hvp(lambda x: np.sum(x ** 3))(V)
+    assert_close(product(w), 6 * V * w, rtol=1e-14)
+    assert_close(gradient, 3 * V ** 2, rtol=1e-14)
     assert_close(np.make_ggnvp(f)(V)(w), jacobian.T @ (jacobian @ w), rtol=1e-12)
     cubes = np.make_ggnvp(f, lambda y: (y ** 3).sum())(V)(w)
     assert_close(cubes, jacobian.T @ (6 * f(V) * (jacobian @ w)), rtol=1e-12)
