@@ -95,10 +95,35 @@ from . import errors as errors
 from . import interop as interop
 from . import ops as ops
 from .array import Tensor as Tensor
+from .autograd import checkpoint as checkpoint
+from .autograd import custom_jvp as custom_jvp
+from .autograd import custom_vjp as custom_vjp
+from .autograd import deriv as deriv
+from .autograd import elementwise_grad as elementwise_grad
+from .autograd import grad_and_aux as grad_and_aux
+from .autograd import hessian as hessian
+from .autograd import hessian_tensor_product as hessian_tensor_product
+from .autograd import hessian_vector_product as hessian_vector_product
+from .autograd import holomorphic_grad as holomorphic_grad
+from .autograd import hvp as hvp
+from .autograd import jacobian as jacobian
+from .autograd import jvp as jvp
+from .autograd import linearize as linearize
+from .autograd import make_ggnvp as make_ggnvp
+from .autograd import make_hvp as make_hvp
+from .autograd import make_jvp as make_jvp
+from .autograd import make_vjp as make_vjp
+from .autograd import stop_gradient as stop_gradient
+from .autograd import tensor_jacobian_product as tensor_jacobian_product
+from .autograd import value_and_grad as value_and_grad
+from .autograd import vector_jacobian_product as vector_jacobian_product
+from .autograd import vjp as vjp
+from .autograd.transforms import grad as grad
 from .backend import default_device as default_device
 from .backend import device as device
 from .backend import devices as devices
 from .backend import set_default_device as set_default_device
+from .calls import count_flops as count_flops
 from .creation import c_ as c_
 from .creation import mgrid as mgrid
 from .creation import ndarray as ndarray
@@ -118,7 +143,9 @@ from .errors import LinAlgError as LinAlgError
 from .errors import LucidError as LucidError
 from .errors import OverflowError as OverflowError
 from .errors import ShapeError as ShapeError
+from .fusion import fuse as fuse
 from .tape import set_grad_enabled as set_grad_enabled
+from .vectorize import vmap as vmap
 __version__: builtins.str
 class no_grad(_grad_mode):
     def __init__(self) -> None: ...
@@ -128,6 +155,7 @@ def is_grad_enabled() -> builtins.bool: ...
 grad_enabled = is_grad_enabled
 from . import config as config
 from . import data as data
+from . import einops as einops
 from . import lib as lib
 from . import linalg as linalg
 from . import models as models
@@ -136,6 +164,7 @@ from . import optim as optim
 from . import random as random
 from . import special as special
 from . import testing as testing
+from . import visual as visual
 from .kernels.threads import num_threads as get_num_threads
 from .kernels.threads import set_num_threads as set_num_threads
 CONV_VIEW_LIMIT_MB: builtins.int
@@ -564,6 +593,8 @@ def leaky_relu(x: Any, /, negative_slope: Any=0.01) -> Tensor:
     """x where positive, otherwise negative_slope * x; its derivative at 0 is negative_slope."""
 def left_shift(x: Operand, y: Operand, /) -> Tensor:
     """Bits moved up by y places; 0 where y is negative or as large as x has bits."""
+def lerp(x: Operand, y: Operand, z: Operand, /) -> Tensor:
+    """From x to y by a weight: x itself at 0, y itself at 1."""
 def less(x: Operand, y: Operand, /) -> Tensor:
     """x < y, element by element, as bool."""
 def less_equal(x: Operand, y: Operand, /) -> Tensor:
@@ -685,7 +716,7 @@ def ndtri(x: Operand, /) -> Tensor:
 def negative(x: Operand, /) -> Tensor:
     """x with the other sign."""
 def nextafter(x: Operand, y: Operand, /) -> Tensor:
-    """The next number that the dtype has after x, on the way to y."""
+    """The next number that the dtype has after x, on the way to y; y itself, without a slope, where x is there."""
 def nonzero(x: Any, /) -> builtins.tuple[Tensor, ...]:
     """Where elements are not zero: int64 positions in C order, a tensor an axis. Off the CPU found on the host."""
 def not_equal(x: Operand, y: Operand, /) -> Tensor:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 import numpy as np
 from . import backend, dtypes, tape
@@ -231,7 +232,7 @@ class Tensor:
     def average(self, axis: Axis=None, weights: Any=None, returned: bool=False, *, keepdims: bool=False) -> Any:
         """Weighted mean over axes; with `returned` also the sum of the weights. Both may have gradients."""
     def backward(self, gradient: Any=None, *, retain_graph: bool=False, create_graph: bool=False, inputs: Sequence[Tensor] | None=None) -> None:
-        """Accumulate gradients into the leaves (or only into `inputs`)."""
+        """Accumulate gradients into the leaves, or only into `inputs`."""
     def bitwise_and(self, y: Operand, /) -> Tensor:
         """Bits that are set in both."""
     def bitwise_count(self) -> Tensor:
@@ -372,6 +373,9 @@ class Tensor:
         """The largest integer that is not above x."""
     def floor_divide(self, y: Operand, /) -> Tensor:
         """The largest integer that is not above x / y; of integers by 0 it is 0, with a warning."""
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of the graph behind the tensor, each recorded call once; 0 where there is none."""
     def fmax(self, y: Operand, /) -> Tensor:
         """The larger; what is not NaN wins. Ties share the gradient evenly."""
     def fmin(self, y: Operand, /) -> Tensor:
@@ -439,6 +443,8 @@ class Tensor:
         """x where positive, otherwise negative_slope * x; its derivative at 0 is negative_slope."""
     def left_shift(self, y: Operand, /) -> Tensor:
         """Bits moved up by y places; 0 where y is negative or as large as x has bits."""
+    def lerp(self, y: Operand, z: Operand, /) -> Tensor:
+        """From x to y by a weight: x itself at 0, y itself at 1."""
     def less(self, y: Operand, /) -> Tensor:
         """x < y, element by element, as bool."""
     def less_equal(self, y: Operand, /) -> Tensor:
@@ -530,7 +536,7 @@ class Tensor:
     def negative(self) -> Tensor:
         """x with the other sign."""
     def nextafter(self, y: Operand, /) -> Tensor:
-        """The next number that the dtype has after x, on the way to y."""
+        """The next number that the dtype has after x, on the way to y; y itself, without a slope, where x is there."""
     def nonzero(self) -> tuple[Tensor, ...]:
         """Where elements are not zero: int64 positions in C order, a tensor an axis. Off the CPU found on the host."""
     def not_equal(self, y: Operand, /) -> Tensor:
@@ -572,6 +578,8 @@ class Tensor:
         """The real parts, as a view; of real numbers, themselves."""
     def reciprocal(self) -> Tensor:
         """1 / x; of integers without its fraction."""
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> tape.Handle:
+        """Call `hook(tensor)` whenever backward has added to `.grad` of this leaf; GradError for any other tensor."""
     def relu(self) -> Tensor:
         """x where positive, otherwise 0; NaN stays NaN. Its derivative at 0 is 0."""
     def relu6(self) -> Tensor:

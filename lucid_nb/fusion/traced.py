@@ -65,7 +65,7 @@ class GhostFolder:
             return found
 
         def refuse(*_: Any, **__: Any) -> Any:
-            raise Untraceable(f"{entry} is called on memory")
+            raise Untraceable("it needs the elements while it is traced, as vmap does")
         return refuse
 
 
@@ -122,7 +122,7 @@ class Traced(Tensor):
         """The device of the trace."""
         return self.owner.device
 
-    @property  # type: ignore[misc]
+    @property
     def requires_grad(self) -> bool:
         """Does a gradient flow back from here, in the call that is traced?"""
         return self.needs
