@@ -9,6 +9,7 @@ table and the plots are written: bench/results/network.md, or network_2_threads.
 """
 
 import argparse
+import math
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,8 @@ HERE = Path(__file__).resolve().parent
 GROUPS = sorted(path.stem for path in (HERE / "groups").glob("*.py") if path.stem != "__init__")
 WITHOUT_TORCH = ("forward",)     # the groups that need no PyTorch
 HAS_TORCH = find_spec("torch") is not None
+NO_TORCH = (f"PyTorch is not installed; without it: {' '.join(WITHOUT_TORCH)}. "
+            "Install it, in a clone: pip install -e '.[bench]', or pip install torch.")
 QUICK = ("--limit", "2", "--rounds", "3")
 ONE_THREAD = (
     "Ratio: median of our time / PyTorch's, interleaved in one process; below 1 is faster. Times are medians of a call "
@@ -62,7 +65,7 @@ def parse() -> argparse.Namespace:
     if args.threads < 1:
         parser.error(f"--threads is {args.threads}. Use 1 or more.")
     if not HAS_TORCH and set(args.groups) - set(WITHOUT_TORCH):
-        parser.error(f"PyTorch is not installed; without it: {' '.join(WITHOUT_TORCH)}.")
+        parser.error(NO_TORCH)
     if args.lucid_python and args.threads > 1:
         parser.error("--lucid-python is for one thread. Leave out one of it and --threads.")
     if args.lucid_python and not lucid_version(args.lucid_python):
@@ -104,16 +107,17 @@ def run(names: list[str], args: argparse.Namespace) -> list[Group]:
 
 
 def notes(threads: int) -> list[str]:
-    """What the table says of how it was measured, and what a copy of memory reaches."""
+    """What the table says of how it was measured, and what this machine reaches at most."""
     copies = ", ".join(f"{peak.copy_gigabytes(count, size):.1f} ({size} MB, {count} thread{'s' * (count > 1)})"
                        for count in sorted({1, threads}) for size in (4, 256))
     return [ONE_THREAD if threads == 1 else THREADS.format(threads=threads),
             f"Where the work is reading and writing, GB/s counts each operand and result once a pass. A copy of memory "
-            f"reaches, in GB/s read and written: {copies}."]
+            f"reaches, in GB/s read and written: {copies}.",
+            f"Multiply-adds from registers reach {peak.gigaflops():.1f} GFLOP/s of float32 on one core."]
 
 
 def save(groups: list[Group], args: argparse.Namespace, folder: Path) -> None:
-    """Write the table and, with matplotlib, the plots."""
+    """Write the table and, with matplotlib and ratios to show, the plots."""
     name = "network" if args.threads == 1 else f"network_{args.threads}_threads"
     versions = {"lucid_nb": lnb.__version__, **({"torch": version("torch")} if HAS_TORCH else {})}
     if args.threads == 1:
@@ -123,16 +127,16 @@ def save(groups: list[Group], args: argparse.Namespace, folder: Path) -> None:
     table = tables.text(title, groups, versions, notes(args.threads), "torch",
                         " ".join(["python bench/network.py", *words]))
     print(tables.save(table, folder / f"{name}.md"))
-    if find_spec("matplotlib"):
+    if find_spec("matplotlib") and any(not math.isnan(group.mean()) for group in groups):
         import plots
-        print(plots.save(groups, folder / f"{name}.png", args.threads))
+        print(plots.save(groups, folder / f"{name}.png", args.threads, peak.gigaflops()))
 
 
 def main() -> None:
     """Measure, print the groups' means, write the table and the plots."""
     args = parse()
     if not HAS_TORCH:
-        print(f"PyTorch is not installed; without it: {' '.join(WITHOUT_TORCH)}.", file=sys.stderr)
+        print(NO_TORCH, file=sys.stderr)
     groups = run(args.groups or (GROUPS if HAS_TORCH else [*WITHOUT_TORCH]), args)
     print("\n".join([*tables.summary(groups), *tables.slow_rows(groups)]))
     folder = args.out or (None if args.groups or args.quick else harness.RESULTS)

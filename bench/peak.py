@@ -11,6 +11,7 @@ from lucid_nb.kernels import compiler, store
 
 CHAINS = 12              # independent sums, enough to hide the latency of a multiply-add on every current core
 TURNS = 2_000_000
+RUNS = 100               # some 0.3 s: long enough for a moment without neighbours
 
 
 def source(lanes: int, symbol: str) -> str:
@@ -37,7 +38,7 @@ def gigaflops() -> float:
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(address)
     place = np.full(64, 1e-3, np.float32)
     times = []
-    for _ in range(9):
+    for _ in range(RUNS):
         start = time.perf_counter()
         run(place.ctypes.data, TURNS)
         times.append(time.perf_counter() - start)

@@ -20,6 +20,7 @@ model = nn.Sequential(
 ).to(device)
 optimizer = lnb.optim.AdamW(model.parameters(), lr=3e-3)
 criterion = nn.CrossEntropyLoss()
+print("kernels compile at their first use: the first epoch of the first run takes longer")
 
 for epoch in range(epochs):
     for images, labels in lnb.data.DataLoader(train, batch_size=64, shuffle=True, seed=epoch):

@@ -18,7 +18,7 @@ def parser() -> argparse.ArgumentParser:
         prog="lucid-nb", description="Tensors with gradients, compiled by Numba.",
         epilog="Each command explains itself: lucid-nb demo --help")
     top.add_argument("--version", action="version", version=f"lucid_nb {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar=" | ".join(COMMANDS))
+    commands = top.add_subparsers(dest="command", metavar=" | ".join(COMMANDS))
     for name in COMMANDS:
         module = importlib.import_module(f".commands.{name}", __package__)
         summary, _, examples = module.HELP.partition("\n\n")
@@ -33,7 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status. What goes wrong is one line, without a traceback."""
     name = "lucid-nb"
     try:
-        args = parser().parse_args(arguments)
+        commands = parser()
+        args = commands.parse_args(arguments)
+        if args.command is None:
+            commands.print_help()
+            return 0
         name = f"lucid-nb {args.command}"
         args.run(args)
         if sys.stdout is not None:

@@ -74,7 +74,7 @@ def library() -> Any:
         from einops._backends import AbstractBackend
     except ImportError as error:
         raise BackendError(f"einops: the package einops is needed, and did not load ({error}). Install "
-                           "lucid_nb[einops].") from None
+                           "it: pip install einops.") from None
     library.backend = type("TensorBackend", (_Words, AbstractBackend), {})  # type: ignore[attr-defined]
     return einops
 

@@ -34,6 +34,16 @@ class Structure(NamedTuple):
         return f"{brackets[0]}{text}{brackets[1]}" if brackets else f"{self.kind.__name__}({text})"
 
 
+    def paths(self) -> list[str]:
+        """How Python would reach each leaf from the tree: ['w'][0]; an empty path for a tree that is a leaf."""
+        if self.kind is None:
+            return [""]
+        is_dict = issubclass(self.kind, dict)
+        steps = [f"[{name!r}]" if is_dict else f".{name}" for name in self.names] or \
+            [f"[{number}]" for number in range(len(self.parts))]
+        return [step + path for step, part in zip(steps, self.parts) for path in part.paths()]
+
+
 LEAF = Structure(None)
 NOTHING = Structure(type(None))
 

@@ -52,7 +52,7 @@ def vmap(function: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
         batching.lift, batching.fit, batching.made, batching.instead = lifting.lift, lifting.fit, lifting.made, instead
         leaves, structure = trees.flatten(arguments)
         given = [_argument(place, value, axis) for (place, value), axis in
-                 zip(_placed(arguments, leaves), _axes_of("in_axes", in_axes, structure, len(arguments)))]
+                 zip(zip(_places(structure), leaves), _axes_of("in_axes", in_axes, structure, len(arguments)))]
         level = active.enter(_common_size(given))
         try:
             inside = [x.value if not isinstance(x.value, Tensor) else lifting.entered(x.value, x.axis, level)
@@ -71,11 +71,10 @@ def vmap(function: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
 
 
 # --------------------------------------------------------------------------------------------------- axes
-def _placed(arguments: Sequence[Any], leaves: Sequence[Any]) -> list[tuple[str, Any]]:
-    """Each leaf with the number of its argument."""
-    counts = [len(trees.flatten(argument)[0]) for argument in arguments]
-    places = [f"argument {number}" for number, count in enumerate(counts) for _ in range(count)]
-    return list(zip(places, leaves))
+def _places(structure: Structure) -> list[str]:
+    """The number of each leaf's argument, and where in it the leaf is."""
+    return [f"argument {number} at {path}" if path else f"argument {number}"
+            for number, part in enumerate(structure.parts) for path in part.paths()]
 
 
 def _axes_of(what: str, axes: Any, structure: Structure, count: int = 0) -> list[Axis]:

@@ -1,5 +1,6 @@
 """The measuring under bench/: what it says of numbers that are known, and that it refuses results that differ."""
 
+import argparse
 import math
 import subprocess
 import sys
@@ -13,6 +14,7 @@ sys.path.insert(0, str(BENCH))
 import apart  # noqa: E402
 import harness  # noqa: E402
 import libraries  # noqa: E402
+import network  # noqa: E402
 import tables  # noqa: E402
 from harness import Group, Row  # noqa: E402
 from work import Work, function  # noqa: E402
@@ -115,6 +117,29 @@ def test_plots_read_what_tables_write(groups, tmp_path, monkeypatch):
     assert [row.ratio for row in found[0].rows] == [0.5, 2.0]
     assert found[0].rows[0].flops == pytest.approx(4e4)
     assert plots.save(found, tmp_path / "plot.png", 2).stat().st_size > 10_000
+
+
+def test_plots_are_below_the_peak_that_a_table_names_or_the_fastest_call(groups, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="matplotlib is in the extras plot, test and bench")
+    monkeypatch.syspath_prepend(str(BENCH))
+    monkeypatch.setattr(network.peak, "copy_gigabytes", lambda *_: 1.0)
+    monkeypatch.setattr(network.peak, "gigaflops", lambda: 250.04)
+    import plots
+    table = tables.save(tables.text("Title", groups, {}, network.notes(1), "torch"), tmp_path / "network.md")
+    assert plots.peak_of(table) == 250.0
+    rows = groups[0].rows                                       # PyTorch's large call: 400 GFLOP/s
+    assert plots.roof(rows, 2, 250.0) == (500.0, "measured peak of 2 cores, 500 GFLOP/s")
+    assert plots.roof(rows, 1, 250.0) == (pytest.approx(400.0), "fastest call, 400 GFLOP/s")
+
+
+@pytest.mark.parametrize("ratio,names", [(math.nan, ["network.md"]), (0.5, ["network.md", "network.png"])])
+def test_only_ratios_are_plotted(ratio, names, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="matplotlib is in the extras plot, test and bench")
+    monkeypatch.syspath_prepend(str(BENCH))
+    monkeypatch.setattr(network, "notes", lambda threads: ["A note."])
+    args = argparse.Namespace(threads=1, lucid_python=None)
+    network.save([Group("forward", "none", [Row("work", ratio, 10.0, 20.0 * ratio)])], args, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
 def test_measure_tells_the_slower_of_two():

@@ -237,7 +237,7 @@ def test_missing_package_is_told():
             "assert 'Rearrange' in dir(nn) and not hasattr(nn, 'Rearranged')")
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=True)
     lines = done.stdout.splitlines()
-    assert len(lines) == 2 and all("Install lucid_nb[einops]." in line for line in lines)
+    assert len(lines) == 2 and all("Install it: pip install einops." in line for line in lines)
     assert issubclass(BackendError, RuntimeError)
 
 

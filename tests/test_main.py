@@ -97,7 +97,32 @@ def test_demo_without_matplotlib_trains_and_says_how_to_get_it(monkeypatch, tmp_
 
 def test_module_runs_as_a_program():
     done = subprocess.run([sys.executable, "-m", "lucid_nb"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "info | demo | bench | cache" in done.stderr
+    assert done.returncode == 0 and "info | demo | bench | cache" in done.stdout and not done.stderr
+
+
+def test_demo_compiles_before_it_trains(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(lnb.config, "cache_dir", tmp_path / "kernels")
+    monkeypatch.setattr(demo, "train", lambda *_: (store.path() / "aa.kernel").write_bytes(b"x"))
+    demo.compile_kernels("cpu")
+    assert re.fullmatch(r"compiling kernels, this once; .* \.\.\.\ncompiled in \d+ s, .*\n", capsys.readouterr().out)
+    demo.compile_kernels("cpu")
+    assert capsys.readouterr().out == ""
+
+
+def test_demo_trains_to_the_same_numbers_after_compiling():
+    plain = demo.train(0, "cpu", 1)
+    demo.compile_kernels("cpu")
+    assert demo.train(0, "cpu", 1).losses == plain.losses
+
+
+def test_plot_of_the_demo_has_whole_epochs_and_plain_losses():
+    figure = pytest.importorskip("matplotlib.figure", reason="the plot extra is not installed").Figure()
+    from lucid_nb.commands import plot
+    plot.draw_curves(figure, demo.Run([0.9, 0.3, 0.05], [0.5, 0.9, 0.95], np.zeros(1, int), 1.0))
+    figure.canvas.draw()
+    upper, lower = figure.axes
+    assert [text.get_text() for text in lower.get_xticklabels() if 1 <= text.get_position()[0] <= 3] == ["1", "2", "3"]
+    assert {"0.1", "0.2", "0.5"} <= {text.get_text() for text in upper.get_yticklabels()}
 
 
 def test_reader_that_has_seen_enough_is_no_error():

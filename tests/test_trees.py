@@ -37,6 +37,12 @@ def test_unflatten_gives_back_what_flatten_took_apart(tree):
 
 
 @given(TREES)
+def test_paths_lead_to_the_leaves(tree):
+    leaves, structure = trees.flatten(tree)
+    assert [eval(f"tree{path}", {"tree": tree}) for path in structure.paths()] == leaves
+
+
+@given(TREES)
 def test_map_leaves_keeps_the_structure(tree):
     moved = trees.map_leaves(lambda x: x + 1, tree)
     assert trees.flatten(moved)[1] == trees.flatten(tree)[1]

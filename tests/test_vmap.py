@@ -91,6 +91,8 @@ def test_out_axes_none_gives_what_is_the_same_for_all():
 @pytest.mark.parametrize(("call", "kind", "message"), [
     (lambda x: vmap(lambda a, b: a)(x, normal(4, 2)), ShapeError,
      "vmap: argument 0 has 3 examples .shape .3, 2., axis 0., argument 1 has 4"),
+    (lambda x: vmap(lambda a: a)({"w": normal(5, 2), "b": [x]}), ShapeError,
+     r"vmap: argument 0 at \['w'\] has 5 examples .*, argument 0 at \['b'\]\[0\] has 3"),
     (lambda x: vmap(lambda a: a, 2)(x), AxisError, "vmap: argument 0 has shape .3, 2., and in_axes says axis 2"),
     (lambda x: vmap(lambda a: a)(1.0), AxisError, r"vmap: argument 0 has shape \(\)"),
     (lambda x: vmap(lambda a: a, None)(x), ShapeError, "vmap: no argument has examples"),

@@ -50,10 +50,7 @@ def run(args: argparse.Namespace) -> None:
     check(args)
     device = backend.resolve(args.device)
     path = plot_path(args.out)
-    if device == "cpu" and not store.size()[0]:
-        kept = store.path()
-        print("compiling kernels as they are needed, " + (f"this once; they are kept in {kept}" if kept else
-              "each time: no folder to keep them in is usable; set LUCID_NB_CACHE_DIR"))
+    compile_kernels(device)
     runs = [train(seed, device, args.epochs) for seed in range(args.seed, args.seed + args.seeds)]
     accuracies = [trained.accuracies[-1] for trained in runs]
     if args.seeds > 1:
@@ -62,6 +59,17 @@ def run(args: argparse.Namespace) -> None:
         print(f"mean of {args.seeds} seeds {np.mean(accuracies):.4f}, lowest {min(accuracies):.4f}")
     print(f"test accuracy: {np.mean(accuracies):.3f}")
     save_plot(runs[0], path)
+
+
+def compile_kernels(device: str) -> None:
+    """Train a throw-away network by a whole batch and the last, smaller one: what is timed later finds its kernels."""
+    before, kept, start = store.size()[0], store.path(), time.perf_counter()
+    if device == "cpu" and not before:
+        print("compiling kernels, " + (f"this once; they are kept in {kept} ..." if kept else
+              "each time: no folder to keep them in is usable; set LUCID_NB_CACHE_DIR ..."), flush=True)
+    train(0, device, 1, BATCH + len(data.digits("train")[0]) % BATCH)
+    if device == "cpu" and (not kept or store.size()[0] > before):
+        print(f"compiled in {time.perf_counter() - start:.0f} s, apart from the time of training")
 
 
 def check(args: argparse.Namespace) -> None:
@@ -101,17 +109,19 @@ def block(inputs: int, outputs: int) -> list[nn.Module]:
     return [nn.Conv2d(inputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU()]
 
 
-def train(seed: int, device: str, epochs: int) -> Run:
-    """Train from scratch; pixels get noise, the rate falls along a cosine."""
+def train(seed: int, device: str, epochs: int, count: int | None = None) -> Run:
+    """Train from scratch; pixels get noise, the rate falls along a cosine. With a count by so few images, silently."""
     random.seed(seed)
     noise = np.random.default_rng(seed)
     (images, labels), (test_images, test_labels) = (data.digits(split) for split in ("train", "test"))
-    loader = data.DataLoader(data.TensorDataset(images.to(device), labels.to(device)), BATCH, shuffle=True, seed=seed)
+    loader = data.DataLoader(data.TensorDataset(images[:count].to(device), labels[:count].to(device)), BATCH,
+                             shuffle=True, seed=seed)
     test_images, truth = test_images.to(device), test_labels.numpy()
     model, criterion = network().to(device), nn.CrossEntropyLoss()
     optimizer = optim.Adam(model.parameters(), lr=RATE)
     losses, accuracies, start = [], [], time.perf_counter()
-    with tqdm(total=epochs * len(loader), unit="batch", desc=f"seed {seed} on {device}") as bar:
+    with tqdm(total=epochs * len(loader), unit="batch", desc=f"seed {seed} on {device}",
+              disable=count is not None) as bar:
         for epoch in range(epochs):
             losses.append(train_epoch(model, criterion, optimizer, loader, noise, epoch / epochs, bar))
             guesses = predict(model, test_images)

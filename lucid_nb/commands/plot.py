@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 try:
     import matplotlib
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, MaxNLocator
 except ImportError:
     raise BackendError("plot: matplotlib is not installed. "
                        "Install the extra, in a clone: pip install -e '.[plot]'.") from None
@@ -37,9 +38,13 @@ def draw_curves(figure: Any, trained: "Run") -> None:
     """Loss and accuracy by epoch, one above the other."""
     epochs = range(1, len(trained.losses) + 1)
     upper, lower = figure.subplots(2, 1, sharex=True)
-    upper.plot(epochs, trained.losses, color=LOSS, linewidth=1.6)
+    upper.plot(epochs, trained.losses, "o-", color=LOSS, linewidth=1.6, markersize=3)
     upper.set(ylabel="training loss", yscale="log")
-    lower.plot(epochs, trained.accuracies, color=ACCURACY, linewidth=1.6)
+    upper.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    upper.yaxis.set_major_formatter("{x:g}")
+    upper.minorticks_off()
+    lower.plot(epochs, trained.accuracies, "o-", color=ACCURACY, linewidth=1.6, markersize=3)
+    lower.xaxis.set_major_locator(MaxNLocator(integer=True, steps=(1, 2, 5, 10)))
     lower.set(ylabel="test accuracy", xlabel="epoch", ylim=(max(min(trained.accuracies) - 0.02, 0), 1.005))
     lower.annotate(f"{trained.accuracies[-1]:.3f}", (len(trained.losses), trained.accuracies[-1]), (-4, -14),
                    textcoords="offset points", ha="right", color=ACCURACY)

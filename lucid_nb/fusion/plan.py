@@ -48,7 +48,7 @@ class Plan:
     def explain(self) -> str:
         """What was fused, and why the rest was not."""
         kernels = sum(step.fused is not None for step in self.steps)
-        lines = [f"{len(self.steps)} steps, {kernels} fused"]
+        lines = [f"{len(self.steps)} step{'s' * (len(self.steps) != 1)}, {kernels} fused"]
         for number, step in enumerate(self.steps, 1):
             lines.append(f"{number:3}. {described(step.fused) if step.fused else f'{step.name}: {step.reason}'}")
         return "\n".join(lines)

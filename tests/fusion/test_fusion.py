@@ -266,8 +266,9 @@ def test_products_between_fused_parts_stay_ordinary():
     (lambda x: x * 2 if (x > 0).all() else x, "it reads a value"),
     (lambda x: x.__setitem__(0, 1.0), "it writes in place"),
     (lambda x: lnb.tensor(x.item() * 2), "it reads a value"),
+    (lambda x: lnb.vmap(lambda a: a * 2)(x), "it needs the elements while it is traced, as vmap does"),
     (lambda x: lnb.nn.functional.dropout(x, 1.0) * x, "it draws random numbers")],
-    ids=["branch", "write", "item", "dropout"])
+    ids=["branch", "write", "item", "vmap", "dropout"])
 def test_what_cannot_be_traced_runs_as_it_is(function, reason):
     fused = lnb.fuse(function)
     x, y = lnb.tensor([3.0]), lnb.tensor([3.0])
