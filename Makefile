@@ -25,6 +25,8 @@ test: $(VENV)/.installed-$(EXTRA)  ## run the whole test suite
 bench: $(VENV)/.installed-bench  ## time beside PyTorch (installs it: large), measure errors, write bench/results
 	$(RUN) bench/network.py $(if $(LUCID_PYTHON),--lucid-python $(LUCID_PYTHON))
 	$(RUN) bench/network.py --threads 2
+	$(RUN) bench/memory.py
+	$(RUN) bench/differentiation.py
 	$(RUN) bench/against_torch.py
 	$(RUN) bench/ops.py
 	$(RUN) bench/ulp.py

@@ -64,7 +64,8 @@ def child(library: str, batch: int) -> list[float]:
 def main() -> None:
     """Print the table, and save it."""
     lines = ["# Peak memory of ten training steps of ResNet-18, 3x32x32, one thread", "",
-             "`python bench/memory.py`", "", f"torch {version('torch')}, numpy {np.__version__}. MiB of resident memory above what the process held "
+             "`python bench/memory.py`", "",
+             f"torch {version('torch')}, numpy {np.__version__}. MiB of resident memory above what the process held",
              "before it made the network; kernels are compiled already.", "",
              "| batch | library | sum of ten peaks | first | last |", "|---|---|---|---|---|"]
     for batch in BATCHES:
