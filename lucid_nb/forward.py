@@ -15,6 +15,8 @@ from . import backend, expr, tape
 from .anomaly import raw_of
 from .array import Tensor
 from .backward import RecordingRunner, Runner, pulled, recording_runner
+from .batched import arranged, built, levels_of, merged, taken_apart
+from .batched.levels import Levels
 from .dtypes import is_inexact
 from .graph import Wanted, edges_of, reachable
 from .op import ALL, Elementwise, Primitive, registry
@@ -156,13 +158,10 @@ _apart = _Apart()
 
 def _transposed(node: tape.Node, tangents: Sequence[Any], call: Runner, has_ports: bool) -> Any:
     """The push as the transpose of the pullback: backward through it, recorded as a function of the cotangents."""
-    on = next(t for t in tangents if t is not None)
     with tape.grad_mode(True):
         since = tape.next_sequence()
         results = dict(enumerate(node.like[len(tangents):])) if has_ports else {0: node.like[-1]}
-        cotangents = {number: _leaf_of_ones(like, on) for number, like in results.items() if is_inexact(like[1])}
-        gradients = node.op.pullback(node, cotangents if has_ports else cotangents[0],
-                                     recording_runner if call.records else _apart)
+        cotangents, gradients = _recorded_pullback(node, results, tangents, call, has_ports)
         pairs = [(g, t) for g, t in zip(gradients, tangents) if g is not None and t is not None and g.requires_grad]
         nodes = [cotangent.node for cotangent in cotangents.values()]
         wanted = Wanted(nodes, [g.node for g, _ in pairs], since)
@@ -174,7 +173,27 @@ def _transposed(node: tape.Node, tangents: Sequence[Any], call: Runner, has_port
     return parts if has_ports else parts[0]
 
 
-def _leaf_of_ones(like: tuple, on: Any) -> Tensor:
+def _recorded_pullback(node: tape.Node, results: Mapping[int, tuple], tangents: Sequence[Any], call: Runner,
+                       has_ports: bool) -> tuple[dict[int, Tensor], Sequence[Any]]:
+    """Leaves as cotangents, and the gradients of a node as functions of them.
+
+    A leaf has an element for each example of vmap: where what was saved has more levels, it begins again with these,
+    since else the gradient of the leaf would be the sum over the examples.
+    """
+    on = raw_of(next(t for t in tangents if t is not None))
+    layers = taken_apart(on)[1]
+    while True:
+        cotangents = {number: _leaf_of_ones(like, on, layers) for number, like in results.items()
+                      if is_inexact(like[1])}
+        gradients = node.op.pullback(node, cotangents if has_ports else cotangents[0],
+                                     recording_runner if call.records else _apart)
+        known = [level for level in layers if level is not None]
+        found = merged(known, *[levels_of(raw_of(g)) for g in gradients if g is not None])
+        if len(found) == len(known):
+            return cotangents, gradients
+        layers = found
+
+
+def _leaf_of_ones(like: tuple, on: Any, layers: Levels) -> Tensor:
     """A cotangent to differentiate by: the pullback is linear in it, but may iterate until its values stay."""
-    raw = raw_of(on)
-    return Tensor(backend.of(raw).full(like[0], 1, like[1]), tape.Leaf())
+    return Tensor(built(arranged(backend.of(on).full(like[0], 1, like[1]), layers), layers), tape.Leaf())

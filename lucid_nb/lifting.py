@@ -55,7 +55,8 @@ def _enter(table: Table, x: Any, axis: int, level: Level) -> Any:
     place, at = wanted.index(level), len(own) + axis
     rest = [other for other in range(len(memory.shape)) if other != at]
     order = (*rest[:place], at, *rest[place:])
-    return built(memory if order == tuple(range(len(order))) else backend.of(memory).permute(memory, order), wanted)
+    memory = memory if order == tuple(range(len(order))) else backend.of(memory).permute(memory, order)
+    return _with_constant(memory, wanted, taken_apart(x)[1].count(None))
 
 
 def _leave(table: Table, x: Any, axis: int, level: Level) -> Any:
@@ -70,7 +71,19 @@ def _leave(table: Table, x: Any, axis: int, level: Level) -> Any:
     rest = [other for other in range(len(shape)) if other != place]
     order = (*rest[:at], place, *rest[at:])
     memory = memory if at == place else below.permute(memory, order)
-    return built(memory, [other for other in wanted if other is not level])
+    return _with_constant(memory, [other for other in wanted if other is not level], _other_constant(x, level))
+
+
+def _other_constant(x: Any, level: Level) -> int:
+    """How many levels, but for one that may be among them, an array is the same for."""
+    levels = taken_apart(x)[1]
+    return max(levels.count(None) - (level not in levels), 0)
+
+
+def _with_constant(memory: Any, levels: Sequence[Level], constant: int) -> Any:
+    """The array of these levels, within so many more that it is the same for: it must stay one of its class."""
+    memory = backend.of(memory).reshape(memory, (*(1,) * constant, *memory.shape)) if constant else memory
+    return built(memory, (*(None,) * constant, *levels))
 
 
 def _lift(table: Table, x: Any, inner: Levels, outer: Levels) -> Any:
@@ -99,7 +112,7 @@ def _collapse(table: Table, g: Any, inner: Levels, outer: Levels) -> Any:
 def _same(table: Table, x: Any, level: Level) -> Any:
     """What is the same for all examples of a level, without it."""
     wanted = [other for other in levels_of(x) if other is not level]
-    return built(arranged(x, wanted), wanted)
+    return _with_constant(arranged(x, wanted), wanted, _other_constant(x, level))
 
 
 def _pull_same(ops: Any, info: Info, g: Any, level: Level) -> tuple:

@@ -212,7 +212,11 @@ class Node:
         if version in self.versions:
             is_own = [held is version for held in self.versions]
             if not hasattr(self.saved, "region"):      # what will be computed again has no memory yet
-                self.saved = tuple([backend.of(raw).copy(raw) if own else raw for own, raw in zip(is_own, self.saved)])
+                copies = [backend.of(raw).copy(raw) if own else raw for own, raw in zip(is_own, self.saved)]
+                if type(self.saved) is list:           # somebody else has taken it up, and must have the copies too
+                    self.saved[:] = copies
+                else:
+                    self.saved = tuple(copies)
             self.versions = tuple([Version() if own else held for own, held in zip(is_own, self.versions)])
             self.stamp = sum(held.count for held in self.versions)
 

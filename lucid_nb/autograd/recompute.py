@@ -108,11 +108,11 @@ class Region:
         arguments, keywords = self._arguments()
         with _Repeating(self.levels), tape.grad_mode(True), collecting, Repeated(self.draws, self.is_finished):
             self.f(*arguments, **keywords)
-        self._check([told_of(node) for node in collecting.nodes])
-        for reference, node in zip(self.sets, collecting.nodes):
+        self._check([told for told, _ in collecting.sets])
+        for reference, (_, saved) in zip(self.sets, collecting.sets):
             later = reference()
             if later is not None:
-                later.found = node.saved
+                later.found = saved
 
     def _arguments(self) -> Any:
         """The arguments as they were, at the start of a graph of their own."""
@@ -177,15 +177,16 @@ class _Dropping(Packing):
 
 
 class _Collecting(Packing):
-    """The second run: nodes keep what they save, and are kept."""
+    """The second run: what nodes save is taken up at once, since a gradient inside the function lets go of it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.nodes: list[Any] = []
+        self.sets: list[tuple[tuple, Any]] = []
 
     def pack(self, node: Any) -> None:
-        """Take up one node."""
-        self.nodes.append(node)
+        """Take up the set of one node, and by which it is known again."""
+        node.saved = [*node.saved]                   # in which a node that overwrites its operand puts copies
+        self.sets.append((told_of(node), node.saved))
 
 
 class _Repeating:
@@ -207,10 +208,12 @@ class _Repeating:
 
 # ----------------------------------------------------------------------------------------- random numbers
 class Draws:
-    """A block that notes the keys which are drawn, and the state of the host before the first number of its own."""
+    """A block that notes the keys which are drawn, the state of the host before the first number of its own, and the
+    levels of vmap that begin."""
 
     def __init__(self) -> None:
         self.keys: list[Any] = []
+        self.levels: list[Any] = []
         self.state: Any = None
 
     def __enter__(self) -> "Draws":
@@ -227,6 +230,11 @@ class Draws:
         self.keys.append(make() if self.outer is None else self.outer.key(make))
         return self.keys[-1]
 
+    def level(self, make: Callable) -> Any:
+        """A new level."""
+        self.levels.append(make() if self.outer is None else self.outer.level(make))
+        return self.levels[-1]
+
     def host(self, generator: Any) -> None:
         """Somebody draws from the generator on the host."""
         if self.outer is not None:
@@ -241,9 +249,20 @@ class Repeated(Draws):
     def __init__(self, drawn: Draws, is_finished: bool) -> None:
         super().__init__()
         self.drawn, self.is_finished, self.restore = drawn, is_finished, lambda: None
+        self.roots: list[tuple[Any, dict]] = []
+
+    def __enter__(self) -> "Repeated":
+        super().__enter__()
+        # The first run may still be within a level, whose memory is not that of this run.
+        self.roots = [(level, level.roots) for level in self.drawn.levels]
+        for level, _ in self.roots:
+            level.roots = {}
+        return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         super().__exit__(kind, error, trace)
+        for level, roots in self.roots:
+            level.roots = roots
         self.restore()
 
     def key(self, make: Callable) -> Any:
@@ -257,6 +276,13 @@ class Repeated(Draws):
         else:
             self.keys.append(make())
         return self.keys[-1]
+
+    def level(self, make: Callable) -> Any:
+        """The level that began at this place: what the first run made for it meets what this one saves."""
+        number, new = len(self.levels), make()
+        before = self.drawn.levels[number] if number < len(self.drawn.levels) else new
+        self.levels.append(before if before.size == new.size else new)
+        return self.levels[-1]
 
     def host(self, generator: Any) -> None:
         """Set the generator back, the first time."""

@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from itertools import count
 from math import prod
 from typing import Any
 
-from .. import backend
+from .. import backend, tape
 from .raw import Batched, Level, over
 
 Levels = tuple[Level | None, ...]
@@ -21,8 +22,13 @@ class Active(threading.local):
 
     def enter(self, size: int) -> Level:
         """A new innermost level."""
-        self.levels.append(Level(next(_numbers), size))
+        draws = tape.modes.draws
+        self.levels.append(_level(size) if draws is None else draws.level(partial(_level, size)))
         return self.levels[-1]
+
+
+def _level(size: int) -> Level:
+    return Level(next(_numbers), size)
 
 
 active = Active()

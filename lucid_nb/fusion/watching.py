@@ -35,6 +35,10 @@ class Draws:
         """The generator on the host is used."""
         raise Untraceable("it draws random numbers")
 
+    def level(self, make: Callable) -> Any:
+        """A level of vmap begins."""
+        return make()
+
 
 def is_tracing() -> bool:
     """Is this thread tracing?"""

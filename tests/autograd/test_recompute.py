@@ -390,3 +390,14 @@ def test_long_chains_that_backward_fuses_elsewhere():
     assert np.allclose(found, plain, rtol=1e-12)
     with saved_tensors_hooks(lambda t: t.numpy().copy(), lnb.asarray):
         assert np.allclose(lnb.grad(f)(lnb.asarray(x)), plain, rtol=1e-12)
+
+
+def test_write_into_an_operand_within_a_gradient_inside():
+    def inner(x):
+        h = lnb.sin(x)
+        h *= x
+        h *= h + 1
+        return lnb.exp(h).sum()
+    found = lnb.checkpoint(lnb.grad(inner), lnb.asarray(A))
+    s, c = np.sin(A) * A, np.cos(A) * A + np.sin(A)
+    assert np.allclose(found, np.exp(s * (s + 1)) * (2 * s + 1) * c)
