@@ -13,6 +13,7 @@ import numpy as np
 from .. import tape
 from ..apply import as_operand
 from ..array import Tensor
+from ..errors import DTypeError
 from ..trees import flatten, unflatten
 from .plan import Plan
 from .traced import Traced, Untraceable
@@ -30,7 +31,7 @@ def fuse(function: Callable | None = None, *, explain: bool = False) -> Any:
     to any order; other ops stay ordinary ones around it. Kernels are compiled for dtypes, not for shapes. Tensors that
     the function has from elsewhere are inputs like others: they are read, and get gradients, at each call. A function
     that reads values, writes in place, draws random numbers or asks for gradients runs as it is. It must depend on
-    nothing but its arguments and tensors, since it is called to be traced only.
+    nothing but its arguments, tensors and the training mode of modules, since it is called to be traced only.
 
     `explain`: print what was fused, and why the rest was not, whenever a plan is made; `.explain()` gives the text of
     the latest. As a decorator with or without parentheses.
@@ -51,6 +52,7 @@ class FusedFunction:
     def __init__(self, function: Callable, prints: bool = False) -> None:
         self.function, self.prints = function, prints
         self.plans: dict[Any, Plan | Untraceable] = {}
+        self.modules: list[Any] = []               # whose training mode plans depend on
         self.latest: Plan | Untraceable | None = None
         functools.update_wrapper(self, function)
 
@@ -64,7 +66,11 @@ class FusedFunction:
         tensors = [as_operand("fuse", x, "cpu") if isinstance(x, np.ndarray) else x for x in leaves
                    if isinstance(x, (Tensor, np.ndarray))]
         key = (structure, tape.modes.enabled, *[key_of(x) for x in leaves])
-        plan = self.plans.get(key)
+        try:
+            plan = self.plans.get((key, *[module.training for module in self.modules]))
+        except TypeError:
+            raise DTypeError(f"fuse: an argument of {getattr(self.function, '__name__', 'the function')} cannot be "
+                             "hashed, as a set cannot. Pass tensors, numbers, strings and trees of them.") from None
         if plan is None:
             plan = self._learn(key, leaves, structure, tensors)
         return plan.run(tensors) if isinstance(plan, Plan) else self.function(*arguments, **options)
@@ -80,12 +86,12 @@ class FusedFunction:
         try:
             if not tensors:
                 raise Untraceable("no argument is a tensor")
-            found = traced(call, tensors)
+            found = traced(call, tensors, self.modules)
         except Untraceable as reason:
             found = reason
         if len(self.plans) >= PLANS:
             self.plans.clear()
-        self.plans[key] = self.latest = found
+        self.plans[key, *[module.training for module in self.modules]] = self.latest = found
         if self.prints:
             print(self.explain())
         return found
@@ -106,4 +112,6 @@ def key_of(leaf: Any) -> Any:
         return leaf.shape, leaf.dtype, leaf.device, leaf.requires_grad
     if isinstance(leaf, np.ndarray):
         return leaf.shape, leaf.dtype
+    if isinstance(leaf, (float, complex, np.inexact)):
+        return type(leaf), repr(leaf)                # 0.0 equals -0.0, and nan not itself
     return type(leaf), leaf

@@ -44,6 +44,8 @@ def formula(trace: "Trace", op: Elementwise, operands: Sequence[Any]) -> Result:
     (compute,) = computes if len(computes) == 1 else ("",)
     if not compute or not all(COMPUTE.get(name, name) in (compute, "bool") for name in results):
         return "several dtypes"
+    if compute != "bool" and all(_is_apart(x, compute) for x in operands if isinstance(x, Traced)):
+        return f"bools become {compute}"
     tensors = [x if isinstance(x, Traced) else number(raw) for x, raw in zip(operands, raws)]
     tensors = [converted(trace, x, dtype, compute) if isinstance(x, Traced) else x for x, dtype in zip(tensors, wanted)]
     shape = shapes.broadcast_shapes(op.name, *[x.shape for x in tensors if isinstance(x, Traced)])
@@ -53,6 +55,11 @@ def formula(trace: "Trace", op: Elementwise, operands: Sequence[Any]) -> Result:
     made = tuple([joined.result(node, shape, np.dtype(dtypes.as_dtype("fuse", name)), compute)
                   for node, name in zip(found, results)])
     return made if len(made) > 1 else made[0]
+
+
+def _is_apart(x: Traced, compute: str) -> bool:
+    """Is a value a bool that nothing computed in this dtype leads to? A program of bools alone computes in bools."""
+    return x.dtype.kind == "b" and x.compute != compute
 
 
 def number(raw: np.ndarray) -> Expr:
@@ -198,7 +205,8 @@ def cast(trace: "Trace", x: Traced, dtype: np.dtype) -> Result:
     """Another dtype that is computed with in the same."""
     names = [COMPUTE.get(each.name, each.name) for each in (x.dtype, dtype)]
     if x.dtype.kind == "b" and dtype.name in FLOATS:
-        return x.like(m.where(trace.expr_of(x), 1, 0), dtype, names[1]) if x.compute in (None, names[1]) else "a cast"
+        return f"bools become {dtype}" if _is_apart(x, names[1]) else \
+            x.like(m.where(trace.expr_of(x), 1, 0), dtype, names[1])
     if names[0] != names[1] or dtype.name not in FLOATS:
         return f"{x.dtype} becomes {dtype}"
     return converted(trace, x, dtype, names[1])

@@ -20,6 +20,7 @@ from .traced import ASKS, READING, ReadsPositions, Traced, Untraceable
 
 _lock = threading.RLock()            # one trace at a time: it changes how all tensors behave
 _tracing = threading.local()
+MODAL: list[type] = []               # whose `training` decides what they compute: nn.Module enters itself
 REFUSED = {"write": "it writes in place", "update": "it writes in place", "to_host": READING,
            "backward": ASKS}
 
@@ -61,12 +62,35 @@ def as_step(name: str, call: Callable, operands: Sequence[Tensor]) -> Any:
     return found if isinstance(found, tuple) else (found,)
 
 
-def traced(function: Callable[[list[Traced]], Any], arguments: Sequence[Tensor]) -> Plan:
-    """The plan of a function of a list of tensors; Untraceable where it does what no plan can repeat."""
+def traced(function: Callable[[list[Traced]], Any], arguments: Sequence[Tensor], modules: list[Any]) -> Plan:
+    """The plan of a function of a list of tensors; Untraceable where it does what no plan can repeat.
+
+    `modules`: those whose training mode it reads are added.
+    """
     with _lock:
         trace = Trace(arguments)
-        with watched(trace):
+        with watched(trace), _noting(modules):
             return trace.plan(function(trace.arguments))
+
+
+@contextmanager
+def _noting(modules: list[Any]) -> Iterator[None]:
+    """While it lasts, modules whose training mode this thread reads are added."""
+    thread = threading.get_ident()
+
+    def training(module: Any) -> bool:
+        """The mode."""
+        if threading.get_ident() == thread and all(module is not other for other in modules):
+            modules.append(module)
+        return bool(vars(module)["training"])
+    kinds = [*MODAL]                     # the function may be the first to import nn
+    for kind in kinds:
+        kind.training = property(training)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        for kind in kinds:
+            del kind.training  # type: ignore[attr-defined]
 
 
 @contextmanager

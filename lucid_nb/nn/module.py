@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Self
 from .. import dtypes
 from ..array import Tensor
 from ..errors import ConfigError, DTypeError
+from ..fusion.watching import MODAL
 from ..tape import Handle
 from . import hooks, state
 from .parameter import Buffer, Parameter
@@ -313,3 +314,6 @@ class LoadResult(NamedTuple):
 
     missing_keys: list[str]
     unexpected_keys: list[str]
+
+
+MODAL.append(Module)

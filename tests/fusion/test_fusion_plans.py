@@ -1,0 +1,52 @@
+"""`lnb.fuse`: what its plans depend on besides shapes, and dtypes that a program of bools alone has not."""
+
+import numpy as np
+import pytest
+
+import lucid_nb as lnb
+from lucid_nb.errors import DTypeError
+
+RANDOM, MASK = np.random.default_rng(0), np.array([True, False, True])
+
+
+@pytest.mark.parametrize("function, dtype", [
+    (lambda m, lib: m * 2 + m, "int64"), (lambda m, lib: m / 2 - 1, "float64"),
+    (lambda m, lib: m.astype("float32") * 2 + 1, "float32"), (lambda m, lib: lib.maximum(m, 2) + m, "int64"),
+    (lambda m, lib: ((m & ~m) | m) * 3, "int64"), (lambda m, lib: (m + 0.5).sum(-1) * m, "float64")])
+def test_bools_alone_become_numbers(function, dtype):
+    found = lnb.fuse(lambda m: function(m, lnb))(lnb.asarray(MASK))
+    assert found.dtype == dtype and np.array_equal(found.numpy(), function(MASK, np))
+
+
+def test_conditions_become_numbers_of_another_dtype():
+    a = np.float32([1, 2, 3])
+    assert np.array_equal(lnb.fuse(lambda x: (x > 1) * 2)(lnb.asarray(a)), (a > 1) * 2)
+
+
+def test_numbers_that_are_equal_and_not_the_same():
+    fused = lnb.fuse(lambda x, s: 1 / (x * s + s))
+    one = lnb.ones(1)
+    assert [fused(one, s).item() for s in (0.0, -0.0)] == [np.inf, -np.inf]
+    for _ in range(3):
+        fused(one, float("nan"))
+    assert len(fused.plans) == 3
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_plans_depend_on_the_training_mode_of_modules(first):
+    norm, drop = lnb.nn.BatchNorm1d(3), lnb.nn.Dropout(0.5)
+    fused = lnb.fuse(lambda x: drop(norm(x)) * 2)
+    x = RANDOM.standard_normal((64, 3)).astype("float32")
+    for mode in (first, not first, first):
+        norm.train(mode)
+        drop.train(mode)
+        before, mean, var = [t.numpy().copy() for t in (norm.num_batches_tracked, norm.running_mean, norm.running_var)]
+        found = fused(lnb.asarray(x)).detach().numpy()
+        assert (found == 0).any() == mode and norm.num_batches_tracked.item() - before == mode
+        if not mode:
+            np.testing.assert_allclose(found, 2 * (x - mean) / np.sqrt(var + 1e-5), rtol=1e-5, atol=1e-5)
+
+
+def test_what_has_no_hash_is_refused():
+    with pytest.raises(DTypeError, match="cannot be hashed"):
+        lnb.fuse(lambda x, names: x * len(names))(lnb.ones(2), {"a", "b"})
