@@ -109,7 +109,7 @@ class FusedFunction:
 def key_of(leaf: Any) -> Any:
     """What a plan depends on of an argument."""
     if isinstance(leaf, Tensor):
-        return leaf.shape, leaf.dtype, leaf.device, leaf.requires_grad
+        return leaf.shape, leaf.dtype, type(leaf.raw), leaf.device, leaf.requires_grad
     if isinstance(leaf, np.ndarray):
         return leaf.shape, leaf.dtype
     if isinstance(leaf, (float, complex, np.inexact)):

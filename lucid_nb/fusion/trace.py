@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import dtypes, shapes, tape
+from .. import backend, dtypes, shapes, tape
 from ..apply import apply, as_operand
 from ..array import Tensor
+from ..batched import Batched, taken_apart
 from ..expr import Expr, read, topological
 from ..op import Elementwise, Primitive
 from ..shapes import Shape
@@ -62,6 +63,8 @@ class Trace:
 
     def __init__(self, arguments: Sequence[Tensor]) -> None:
         self.device = arguments[0].device
+        within = [x.raw for x in arguments if isinstance(x.raw, Batched)]
+        self.table = backend.of(max(within, key=lambda raw: len(taken_apart(raw)[1]), default=arguments[0].raw))
         self.thread, self.is_paused = threading.get_ident(), False
         self.records = tape.modes.enabled
         self.values: list[Tensor | None] = list(arguments)     # of slots; of captured ones later slots are None

@@ -48,8 +48,8 @@ class GhostFolder:
 
     ALIASES = True
 
-    def __init__(self, device: str) -> None:
-        self.device_module, self.DEVICE = backend.table(device).module, device
+    def __init__(self, table: backend.Table, device: str) -> None:
+        self.device_module, self.DEVICE = table.module, device
 
     def dtype_of(self, raw: Any) -> np.dtype:
         """The dtype."""
@@ -70,10 +70,10 @@ class GhostFolder:
 
 
 @cache
-def ghosts(device: str) -> type[Ghost]:
-    """The class of ghosts on a device."""
+def ghosts(table: backend.Table, device: str) -> type[Ghost]:
+    """The class of ghosts on a device, or within vmap on it, which has other fast paths."""
     kind = type("Ghost", (Ghost,), {})
-    backend.admit(kind, f"trace of {device}", GhostFolder(device))
+    backend.admit(kind, f"trace of {device}", GhostFolder(table, device))
     return kind
 
 
@@ -103,7 +103,7 @@ class Traced(Tensor):
                  cols: int | None = None, needs: bool = False, weight: int = 1) -> None:
         self.owner, self.slot, self.expr, self.compute = owner, slot, expr, compute
         self.is_dropped, self.cols, self.needs, self.weight = is_dropped, cols, needs, weight
-        self.raw = ghosts(owner.device)(shape, dtype)
+        self.raw = ghosts(owner.table, owner.device)(shape, dtype)
 
     raw: Any = None
 

@@ -50,3 +50,25 @@ def test_plans_depend_on_the_training_mode_of_modules(first):
 def test_what_has_no_hash_is_refused():
     with pytest.raises(DTypeError, match="cannot be hashed"):
         lnb.fuse(lambda x, names: x * len(names))(lnb.ones(2), {"a", "b"})
+
+
+@pytest.mark.parametrize("make, shape", [(lambda nn: nn.GRU(3, 4), (4, 2, 3)),
+                                         (lambda nn: nn.TransformerEncoderLayer(4, 2, 8, 0.0), (3, 2, 4))])
+def test_layers_with_fast_paths_that_vmap_has_not(make, shape):
+    torch = pytest.importorskip("torch")
+    layer, oracle = make(lnb.nn).double(), make(torch.nn).double()
+    oracle.load_state_dict({name: torch.tensor(t.detach().numpy()) for name, t in layer.state_dict().items()})
+    x = RANDOM.standard_normal((2, *shape))
+
+    def value(layer):
+        def call(x):
+            found = layer(x)
+            return ((found[0] if isinstance(found, tuple) else found) ** 2).sum()
+        return call
+    fused = lnb.fuse(value(layer))
+    fused(lnb.asarray(x[0]))                          # a plan that does not serve within vmap
+    found = lnb.vmap(lnb.grad(fused))(lnb.asarray(x)).detach().numpy()
+    for part, got in zip(x, found):
+        leaf = torch.tensor(part, requires_grad=True)
+        value(oracle)(leaf).backward()
+        np.testing.assert_allclose(got, leaf.grad.numpy(), rtol=1e-8, atol=1e-10)
