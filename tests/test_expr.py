@@ -58,6 +58,7 @@ EXACT: dict[str, Callable] = {
     "remainder": lambda a, b: a - b * mp.floor(a / b), "fmod": lambda a, b: _sign(a) * (abs(a) % abs(b)),
     "fraction": lambda a: _sign(a) * (abs(a) % 1), "copysign": lambda a, b: abs(a) * (_sign(b) or 1),
     "real": lambda a: a, "reciprocal": lambda a: 1 / a, "ldexp": lambda a, b: a * mp.mpf(2) ** b,
+    "nextafter": lambda a, b: a,                       # a step of the grid of floats further, which has no slope
     "exp2": lambda a: mp.power(2, a), "log2": lambda a: mp.log(a) / mp.log(2), "arcsin": mp.asin, "arccos": mp.acos,
     "arctan": mp.atan, "arctan2": mp.atan2, "arcsinh": mp.asinh, "arccosh": mp.acosh, "arctanh": mp.atanh,
     "logaddexp": lambda a, b: mp.log(mp.exp(a) + mp.exp(b)),
@@ -94,7 +95,8 @@ CONSTANT = {"sign"} | {name for name, known in vocabulary.items() if known.rule 
 PARTS = {"real", "imag", "complex", "modulus", "unit", "complex_maximum", "complex_minimum", "complex_tan",
          "complex_tanh", "complex_tanh_slope"}
 # The arguments of which there is a derivative, where not of all.
-SMOOTH = {"where": (1, 2), "ldexp": (0,), "copysign": (0,), "raised": (0,), "hurwitz": (1,), "polygamma": (1,)}
+SMOOTH = {"where": (1, 2), "ldexp": (0,), "copysign": (0,), "nextafter": (0,), "raised": (0,), "hurwitz": (1,),
+          "polygamma": (1,)}
 # Of probabilities, and what has poles at the integers up to 0.
 UNIT = {"erfinv", "erfcinv", "ndtri", "logit"}
 POLES = {"gamma", "lgamma", "digamma", "trigamma", "tetragamma", "pentagamma"}

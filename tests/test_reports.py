@@ -394,6 +394,7 @@ def test_report_b34_forwards_without_backward_keep_nothing():
         gc.enable()
 
 
+@pytest.mark.parametrize("device", DEVICES)
 def test_report_b36_one_script_runs_on_every_device(device):
     """Oracle: the loss of a linear regression after gradient descent, in NumPy."""
     data = np.random.default_rng(0)
@@ -411,6 +412,7 @@ def test_report_b36_one_script_runs_on_every_device(device):
     np.testing.assert_allclose(weights.to_host(), expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", ["var", "std"])
 def test_report_b37_spread_of_one_value(name, device):
     """Oracle: NumPy's value; its gradient has the shape of the value, and nothing crashes."""

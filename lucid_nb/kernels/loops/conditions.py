@@ -27,25 +27,21 @@ EXAMINED = 4096          # elements of a result that are examined together, whil
 scalar = njit(error_model="numpy")
 
 
-@scalar
 def read_float16(address, i):
     """Element i as a float64; subnormals keep their value. So also below."""
     return np.float64(half_to_float(element(address, np.uint16)[i]))
 
 
-@scalar
 def read_bfloat16(address, i):
     """See read_float16."""
     return np.float64(bfloat16_to_float(element(address, np.uint16)[i]))
 
 
-@scalar
 def read_float32(address, i):
     """See read_float16."""
     return np.float64(element(address, np.float32)[i])
 
 
-@scalar
 def read_float64(address, i):
     """See read_float16."""
     return element(address, np.float64)[i]
@@ -107,7 +103,8 @@ def of_floats(dtype):
     """The examiner of a float dtype: it runs a kernel on contiguous memory in pieces, and says which conditions
     arose."""
     bits, top, read, tiny = FLOATS[dtype]
-    has_special, conditions_of = special_test(bits, top), condition_test(read, tiny)
+    # Compiled anew for each width of vectors: a CPU of wide ones converts float16, for others it is done by integers.
+    has_special, conditions_of = special_test(bits, top), condition_test(scalar(read), tiny)
 
     def examine(layout_address, table_address, count):
         layout, table = element(layout_address, np.int64), element(table_address, np.int64)

@@ -41,7 +41,7 @@ def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: A
     Source: A. Graves et al., Connectionist temporal classification, ICML 2006.
 
     >>> scores = np.log(np.float64([[[0.4, 0.6]], [[0.4, 0.6]]]))
-    >>> round(np.exp(-lnb.nn.functional.ctc_loss(scores, [[1]], [2], [1]).item()), 2)
+    >>> round(float(np.exp(-lnb.nn.functional.ctc_loss(scores, [[1]], [2], [1]).item())), 2)
     0.84
     """
     check_reduction(OP, reduction)
