@@ -73,7 +73,9 @@ class FusedFunction:
                              "hashed, as a set cannot. Pass tensors, numbers, strings and trees of them.") from None
         if plan is None:
             plan = self._learn(key, leaves, structure, tensors)
-        return plan.run(tensors) if isinstance(plan, Plan) else self.function(*arguments, **options)
+        if isinstance(plan, Plan) and plan.is_current():           # functional_call puts others in their places
+            return plan.run(tensors)
+        return self.function(*arguments, **options)
 
     def _learn(self, key: Any, leaves: list[Any], structure: Any, tensors: list[Tensor]) -> Plan | Untraceable:
         """The plan for arguments like these, or why there is none."""

@@ -69,14 +69,17 @@ def traced(function: Callable[[list[Traced]], Any], arguments: Sequence[Tensor],
     """
     with _lock:
         trace = Trace(arguments)
-        with watched(trace), _noting(modules):
-            return trace.plan(function(trace.arguments))
+        with watched(trace), _noting(modules) as members:
+            plan = trace.plan(function(trace.arguments))
+        plan.members = members
+        return plan
 
 
 @contextmanager
-def _noting(modules: list[Any]) -> Iterator[None]:
-    """While it lasts, modules whose training mode this thread reads are added."""
+def _noting(modules: list[Any]) -> Iterator[list[tuple[Any, str, Any]]]:
+    """While it lasts, modules whose training mode this thread reads are added; gives the members that it reads."""
     thread = threading.get_ident()
+    members: list[tuple[Any, str, Any]] = []
 
     def training(module: Any) -> bool:
         """The mode."""
@@ -86,11 +89,25 @@ def _noting(modules: list[Any]) -> Iterator[None]:
     kinds = [*MODAL]                     # the function may be the first to import nn
     for kind in kinds:
         kind.training = property(training)  # type: ignore[attr-defined]
+    kept = [vars(kind)["__getattr__"] for kind in kinds]
+    for kind, method in zip(kinds, kept):
+        kind.__getattr__ = _read_by(thread, method, members)  # type: ignore[attr-defined]
     try:
-        yield
+        yield members
     finally:
-        for kind in kinds:
+        for kind, method in zip(kinds, kept):
+            kind.__getattr__ = method  # type: ignore[attr-defined]
             del kind.training  # type: ignore[attr-defined]
+
+
+def _read_by(thread: int, method: Callable, members: list[tuple[Any, str, Any]]) -> Callable:
+    """How members of modules are read, noting what a thread reads."""
+    def read(module: Any, name: str) -> Any:
+        found = method(module, name)
+        if threading.get_ident() == thread:
+            members.append((module, name, found))
+        return found
+    return read
 
 
 @contextmanager

@@ -72,3 +72,27 @@ def test_layers_with_fast_paths_that_vmap_has_not(make, shape):
         leaf = torch.tensor(part, requires_grad=True)
         value(oracle)(leaf).backward()
         np.testing.assert_allclose(got, leaf.grad.numpy(), rtol=1e-8, atol=1e-10)
+
+
+class Scaled(lnb.nn.Module):
+    """A module whose forward is fused."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = lnb.nn.Parameter(lnb.ones(3))
+
+    @lnb.fuse
+    def forward(self, x):
+        return lnb.tanh(x) * self.w + x
+
+
+def test_members_of_modules_that_are_replaced():
+    module, x, w = Scaled(), np.array([0.5, -1.0, 2.0]), np.array([3.0, 0.0, -1.0])
+    module(lnb.asarray(x))
+    given = {"w": lnb.asarray(w)}
+    found = lnb.nn.functional_call(module, given, lnb.asarray(x))
+    np.testing.assert_allclose(found.numpy(), np.tanh(x) * w + x, rtol=1e-14)
+    gradient = lnb.grad(lambda p: lnb.nn.functional_call(module, p, lnb.asarray(x)).sum())(given)["w"]
+    np.testing.assert_allclose(gradient.numpy(), np.tanh(x), rtol=1e-14)
+    module.w = lnb.nn.Parameter(lnb.asarray(2 * w))
+    np.testing.assert_allclose(module(lnb.asarray(x)).detach().numpy(), np.tanh(x) * 2 * w + x, rtol=1e-14)
