@@ -42,7 +42,7 @@ def signbit(m: Vocabulary, x: Expr) -> Expr:
     return m.copysign(1, x) < 0
 
 
-@binary(kind="float", oracle="numpy.nextafter")
+@binary(kind="float", oracle="numpy.nextafter", samples=((-3, 3), (4, 9)))
 def nextafter(m: Vocabulary, x: Expr, y: Expr) -> Expr:
     """The next number that the dtype has after x, on the way to y; y itself, without a slope, where x is there."""
     return m.nextafter(x, y)
