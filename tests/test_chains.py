@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lucid_nb as lnb
@@ -49,12 +49,14 @@ def count_kernels(monkeypatch):
 VALUE = np.random.default_rng(0).uniform(0.3, 1.2, (3, 5))
 
 
+@settings(max_examples=40)           # each compiles kernels of its own
 @given(st.lists(st.sampled_from(sorted(OPS)), min_size=2, max_size=12))
 def test_chains_of_any_length_give_the_gradients_of_their_ops(names):
     expected, found = gradient(names, VALUE, False), gradient(names, VALUE, True)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-300)
 
 
+@settings(max_examples=20)
 @given(st.lists(st.sampled_from(sorted(OPS)), min_size=2, max_size=6), st.sampled_from(["float32", "float16"]))
 def test_chains_of_narrow_floats(names, dtype):
     value, epsilon = VALUE.astype(dtype), np.finfo(dtype).eps
