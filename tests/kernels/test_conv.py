@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from scipy import signal
 
 from lucid_nb import config
-from lucid_nb.kernels import depthwise, planes, threads
+from lucid_nb.kernels import depthwise, planes
 from lucid_nb.kernels.conv import conv, conv_input_grad, conv_weight_grad
 from lucid_nb.shapes import Window
+from tests.kernels.threads_alike import all_three, by_threads
 from tests.naive_conv import assert_all_near, guarded, naive, values, windows  # noqa: F401  guarded: a fixture
 
 RANDOM = np.random.default_rng(5)
@@ -209,13 +210,4 @@ def test_conv_of_an_image_gives_the_same_bits_alone_and_in_a_batch(sizes):
 @pytest.mark.parametrize("x_shape,filters", [((4, 16, 40, 40), 18), ((9, 64, 7, 7), 64), ((9, 40, 28, 28), 48)])
 def test_conv_gives_the_same_bits_for_any_number_of_threads(x_shape, filters):
     window, x, w = Window((1, 1), (1, 1), (1, 1), (1, 1)), values(x_shape), values((filters, x_shape[1], 3, 3))
-    found, before = set(), threads.num_threads()
-    try:
-        for number in (1, 2, 3):
-            threads.set_num_threads(number)
-            g = conv(x, w, window)
-            found.add(b"".join(result.tobytes() for result in (
-                g, conv_input_grad(g, w, window, x.shape), conv_weight_grad(x, g, window, w.shape))))
-    finally:
-        threads.set_num_threads(before)
-    assert len(found) == 1
+    assert len({*by_threads(lambda: all_three(x, w, window))}) == 1

@@ -1,13 +1,16 @@
 """Convolutions with few channels in a group against a naive float64 sum over taps, at every width of vectors."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lucid_nb.kernels import depthwise, threads
+from lucid_nb.kernels import depthwise
 from lucid_nb.kernels.conv import conv, conv_input_grad, conv_weight_grad
 from lucid_nb.shapes import Window
+from tests.kernels.threads_alike import all_three, by_threads
 from tests.naive_conv import assert_all_near, guarded, naive, values, windows  # noqa: F401  guarded: a fixture
 
 FLOATS = ["float32", "float64"]
@@ -93,20 +96,11 @@ def test_infinities_reach_only_the_results_that_read_them():
 
 @pytest.mark.serial
 def test_same_bits_for_any_number_of_threads():
-    before = threads.num_threads()
     cases = square(60, 3, channels=9), square(60, 3, 2, channels=9, filters=2), square(90, 5, channels=1, batch=9)
     for case in cases:
         x_shape, w_shape, window = case
-        x, w, found = values(x_shape), values(w_shape), set()
-        try:
-            for number in (1, 2, 3):
-                threads.set_num_threads(number)
-                g = conv(x, w, window)
-                found.add(b"".join(result.tobytes() for result in (
-                    g, conv_input_grad(g, w, window, x.shape), conv_weight_grad(x, g, window, w.shape))))
-        finally:
-            threads.set_num_threads(before)
-        assert len(found) == 1
+        x, w = values(x_shape), values(w_shape)
+        assert len({*by_threads(partial(all_three, x, w, window))}) == 1
 
 
 def test_many_channels_and_wide_kernels_are_left_to_products_of_matrices():

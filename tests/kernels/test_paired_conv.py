@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lucid_nb import config
-from lucid_nb.kernels import depthwise, halves, paired_conv, threads
+from lucid_nb.kernels import depthwise, halves, paired_conv
 from lucid_nb.kernels.conv import conv, conv_input_grad, conv_weight_grad
 from lucid_nb.shapes import Window
+from tests.kernels.threads_alike import all_three, by_threads
 from tests.naive_conv import guarded, naive, values, windows  # noqa: F401  guarded: a fixture
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -81,15 +82,8 @@ def test_infinite_bfloat16_reach_only_the_results_that_read_them():
 def test_conv_of_bfloat16_has_the_same_bits_for_any_number_of_threads(monkeypatch):
     window, x, w = Window((1, 1), (1, 1), (1, 1), (1, 1)), values((9, 64, 14, 14), BFLOAT16), \
         values((64, 64, 3, 3), BFLOAT16)
-    found, before = set(), threads.num_threads()
-    try:
-        for limit in (-1, 0):
-            monkeypatch.setitem(vars(config), "conv_view_limit_mb", limit)         # read-only as an attribute
-            for number in (1, 2, 3):
-                threads.set_num_threads(number)
-                g = conv(x, w, window)
-                found.add(b"".join(result.tobytes() for result in (
-                    g, conv_input_grad(g, w, window, x.shape), conv_weight_grad(x, g, window, w.shape))))
-    finally:
-        threads.set_num_threads(before)
+    found = set()
+    for limit in (-1, 0):
+        monkeypatch.setitem(vars(config), "conv_view_limit_mb", limit)         # read-only as an attribute
+        found.update(by_threads(lambda: all_three(x, w, window)))
     assert len(found) == 1

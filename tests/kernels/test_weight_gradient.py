@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from lucid_nb import config
-from lucid_nb.kernels import depthwise, threads, weight_gradient
+from lucid_nb.kernels import depthwise, weight_gradient
 from lucid_nb.kernels.conv import conv_weight_grad
 from lucid_nb.shapes import Window
+from tests.kernels.threads_alike import by_threads
 from tests.naive_conv import assert_all_near, guarded, values  # noqa: F401  guarded: a fixture
 
 # Shapes of x, filters, kernel, stride, padding, groups; is the product turned?
@@ -60,15 +61,10 @@ def test_weight_gradient_with_vectors_of_any_width(name, width):
 def test_weight_gradient_has_the_same_bits_for_any_number_of_threads_and_limit(x_shape, filters, taps, monkeypatch):
     window, x = Window((1, 1), (taps // 2,) * 2, (taps // 2,) * 2, (1, 1)), values(x_shape)
     w_shape, g = (filters, x_shape[1], taps, taps), values((x_shape[0], filters, *x_shape[2:]))
-    found, before = set(), threads.num_threads()
-    try:
-        for limit in (-1, 0):
-            monkeypatch.setitem(vars(config), "conv_view_limit_mb", limit)         # read-only as an attribute
-            for number in (1, 2, 3):
-                threads.set_num_threads(number)
-                found.add(conv_weight_grad(x, g, window, w_shape).tobytes())
-    finally:
-        threads.set_num_threads(before)
+    found = set()
+    for limit in (-1, 0):
+        monkeypatch.setitem(vars(config), "conv_view_limit_mb", limit)         # read-only as an attribute
+        found.update(by_threads(lambda: [conv_weight_grad(x, g, window, w_shape)]))
     assert len(found) == 1
 
 

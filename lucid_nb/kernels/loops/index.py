@@ -10,10 +10,9 @@ from numba import types
 from numba.extending import intrinsic
 
 from ..intrinsics import mark_kernel
-from .typed import block, out_of_line, scalar, shift, stack_of
+from .typed import block, copy_row, out_of_line, scalar, shift, stack_of
 
 BLOCK = 1024                               # positions that are checked together
-LINE = 16                                  # elements of a row from which on a call to copy them pays
 
 
 @intrinsic
@@ -49,29 +48,6 @@ def are_sound(index, places, count, size):
         places[i] = place
         beyond |= np.uint64(place) | np.uint64(size - 1 - place)
     return beyond < np.uint64(1 << 63)
-
-
-@intrinsic
-def copy_memory(typing, target, source, count):
-    """target = so many elements of the source, from other memory, by the C library's quickest way."""
-    def emit(context, builder, sig, args):
-        byte = ir.IntType(8).as_pointer()
-        copy = builder.module.declare_intrinsic("llvm.memcpy", [byte, byte, args[2].type])
-        size = builder.mul(args[2], ir.Constant(args[2].type, sig.args[0].dtype.bitwidth // 8))
-        builder.call(copy, [builder.bitcast(args[0], byte), builder.bitcast(args[1], byte), size,
-                            ir.Constant(ir.IntType(1), 0)])
-        return context.get_dummy_value()
-    return types.void(target, source, types.int64), emit
-
-
-@scalar
-def copy_row(source, target, cols):
-    """target = source."""
-    if cols >= LINE:         # LLVM, which cannot know that they are apart, would copy element by element
-        copy_memory(target, source, cols)
-    else:
-        for j in range(cols):
-            target[j] = source[j]
 
 
 @scalar

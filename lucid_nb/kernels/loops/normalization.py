@@ -276,11 +276,10 @@ def remember(start, stop, running, found, share, factor):
 
 
 # ----------------------------------------------------------------------------------------------- of rows
-def row_kernels(centred):
-    """The kernels of rows (groups of channels), about their mean where they are centred, otherwise about 0."""
+def row_statistics(centred):
+    """A function: the mean of a row, or 0 where rows are not centred, and its variance about that."""
     @scalar
     def statistics(x, width, sums):
-        """The mean of a row, or 0, and its variance about that."""
         count, middle = np.float64(width), rough_mean(x, width) if centred else convert(x, 0)
         forget(sums)
         line_deviation_sums(x, width, middle, sums)
@@ -291,6 +290,12 @@ def row_kernels(centred):
             forget(sums)
             line_deviation_sums(x, width, middle, sums)
         return settled(middle, sums, count)
+    return statistics
+
+
+def row_kernels(centred):
+    """The kernels of rows (groups of channels), about their mean where they are centred, otherwise about 0."""
+    statistics = row_statistics(centred)
 
     def rows(start, stop, x, weight, bias, out, mean, variance, groups, channels, plane, past, eps):
         """Unit: a row, one of `groups` of `channels` planes; weight and bias are (groups * channels,)."""

@@ -8,7 +8,7 @@ bit otherwise, and NaN has the largest key (M. Herf, "Radix tricks", 2001).
 import numpy as np
 
 from ..intrinsics import mark_kernel
-from .typed import block, convert, out_of_line, scalar, shift, stack_of
+from .typed import block, convert, copy_row, out_of_line, scalar, shift, stack_of
 
 BITS = 11
 BINS = 1 << BITS
@@ -118,13 +118,6 @@ def move_pairs(source, places, target, target_places, cols, counts, bit):
         counts[value] = np.int32(place + 1)
         target[place] = key
         target_places[place] = places[i]
-
-
-@scalar
-def copy_row(source, target, cols):
-    """target = source."""
-    for i in range(cols):
-        target[i] = source[i]
 
 
 def sort_keys(start, stop, keys, other, cols, first_bit, digits):

@@ -18,6 +18,7 @@ any_order = njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, f
 
 
 DOUBLES = types.CPointer(types.float64)
+LONG = 16                # elements of a row from which on a call to copy them pays
 
 
 @intrinsic
@@ -142,3 +143,26 @@ def exponential(x):
 @overload(exponential, jit_options=INLINE)
 def _choose_exponential(x):
     return {types.float32: lambda x: exp_float32(x), types.float64: lambda x: exp_float64(x)}[x]
+
+
+@intrinsic
+def copy_memory(typing, target, source, count):
+    """target = so many elements of the source, from other memory, by the C library's quickest way."""
+    def emit(context, builder, sig, args):
+        byte = ir.IntType(8).as_pointer()
+        copy = builder.module.declare_intrinsic("llvm.memcpy", [byte, byte, args[2].type])
+        size = builder.mul(args[2], ir.Constant(args[2].type, sig.args[0].dtype.bitwidth // 8))
+        builder.call(copy, [builder.bitcast(args[0], byte), builder.bitcast(args[1], byte), size,
+                            ir.Constant(ir.IntType(1), 0)])
+        return context.get_dummy_value()
+    return types.void(target, source, types.int64), emit
+
+
+@scalar
+def copy_row(source, target, cols):
+    """target = source."""
+    if cols >= LONG:         # LLVM, which cannot know that they are apart, would copy element by element
+        copy_memory(target, source, cols)
+    else:
+        for j in range(cols):
+            target[j] = source[j]
