@@ -153,6 +153,7 @@ class enable_grad(no_grad):
     def __init__(self) -> None: ...
 def is_grad_enabled() -> builtins.bool: ...
 grad_enabled = is_grad_enabled
+from . import autograd as autograd
 from . import config as config
 from . import data as data
 from . import einops as einops
