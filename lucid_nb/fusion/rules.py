@@ -5,7 +5,7 @@ A rule gives the traced result, or says in words why the op stays an ordinary on
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,34 +26,49 @@ Result = Traced | tuple[Traced, ...] | str
 
 
 # ---------------------------------------------------------------------------------------------------- formulas
+class Typed(NamedTuple):
+    """A formula for operands of certain dtypes: over `inputs`, which it takes in the dtypes `wanted`."""
+
+    inputs: list[Expr]
+    outputs: tuple[Expr, ...]
+    wanted: list[np.dtype]
+    results: list[np.dtype]
+    compute: str
+
+    def over(self, exprs: Sequence[Expr]) -> tuple[Expr, ...]:
+        """The formula over other expressions."""
+        return substitute(self.outputs, dict(zip(self.inputs, exprs)))
+
+
 @lru_cache(4096)
-def typed(op: Elementwise, given: tuple[np.dtype, ...]) -> tuple[tuple[Expr, ...], list[np.dtype], tuple[str, ...]]:
-    """The formula for operands of these dtypes, what it takes them in, and the dtypes of its results."""
+def typed(op: Elementwise, given: tuple[np.dtype, ...]) -> Typed | str:
+    """The formula for operands of these dtypes, or why it is not fused."""
+    if op.rule.integers or any(dtype.kind == "c" for dtype in given):
+        return "complex numbers" if not op.rule.integers else "integers among floats"
     outputs, wanted = op.typing(given)
-    return outputs, wanted, type_program(outputs, [dtype.name for dtype in wanted]).results
+    results = type_program(outputs, [dtype.name for dtype in wanted]).results
+    computes = {COMPUTE.get(dtype.name, dtype.name) for dtype in wanted if dtype.kind != "b"} or {"bool"}
+    if len(computes) > 1 or not all(COMPUTE.get(name, name) in (*computes, "bool") for name in results):
+        return "several dtypes"
+    return Typed(list(map(read, range(op.arity))), outputs, wanted,
+                 [dtypes.as_dtype("fuse", name) for name in results], computes.pop())
 
 
 def formula(trace: "Trace", op: Elementwise, operands: Sequence[Any]) -> Result:
     """An op that is a scalar formula, on traced tensors and Python's numbers."""
     raws = op.strengthen([x.raw if isinstance(x, Traced) else x for x in operands])
-    given = tuple([raw.dtype for raw in raws])
-    if op.rule.integers or any(dtype.kind == "c" for dtype in given):
-        return "complex numbers" if not op.rule.integers else "integers among floats"
-    outputs, wanted, results = typed(op, given)
-    computes = {COMPUTE.get(dtype.name, dtype.name) for dtype in wanted if dtype.kind != "b"} or {"bool"}
-    (compute,) = computes if len(computes) == 1 else ("",)
-    if not compute or not all(COMPUTE.get(name, name) in (compute, "bool") for name in results):
-        return "several dtypes"
+    plan = typed(op, tuple([raw.dtype for raw in raws]))
+    if isinstance(plan, str):
+        return plan
+    compute = plan.compute
     if compute != "bool" and all(_is_apart(x, compute) for x in operands if isinstance(x, Traced)):
         return f"bools become {compute}"
-    tensors = [x if isinstance(x, Traced) else number(raw) for x, raw in zip(operands, raws)]
-    tensors = [converted(trace, x, dtype, compute) if isinstance(x, Traced) else x for x, dtype in zip(tensors, wanted)]
-    shape = shapes.broadcast_shapes(op.name, *[x.shape for x in tensors if isinstance(x, Traced)])
-    joined = trace.join(tensors, shape)
-    pairs = dict(zip(map(read, range(op.arity)), joined.exprs))
-    found = by_products(op, joined.exprs) or substitute(outputs, pairs)
-    made = tuple([joined.result(node, shape, np.dtype(dtypes.as_dtype("fuse", name)), compute)
-                  for node, name in zip(found, results)])
+    taken = [converted(trace, x, dtype, compute) if isinstance(x, Traced) else number(raw)
+             for x, raw, dtype in zip(operands, raws, plan.wanted)]
+    shape = shapes.broadcast_shapes(op.name, *[x.shape for x in taken if isinstance(x, Traced)])
+    joined = trace.join(taken, shape)
+    found = by_products(op, joined.exprs) or plan.over(joined.exprs)
+    made = tuple([joined.result(node, shape, dtype, compute) for node, dtype in zip(found, plan.results)])
     return made if len(made) > 1 else made[0]
 
 
@@ -81,7 +96,7 @@ def converted(trace: "Trace", x: Traced, wanted: np.dtype, compute: str) -> Trac
     if x.compute not in (compute, None):
         x = trace.settled(x)
     given = x.dtype
-    if given == wanted:
+    if given is wanted or given == wanted:
         return x
     if given.kind == "b" and compute != "bool":
         return x.like(m.where(trace.expr_of(x), 1, 0), wanted, compute)

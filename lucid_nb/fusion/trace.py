@@ -25,7 +25,7 @@ from ..trees import flatten
 from . import rows, rules
 from .fused import Fused, Spec
 from .plan import Plan, Step
-from .traced import Traced, Untraceable
+from .traced import Traced, Untraceable, ghosts
 
 LIMIT = 160          # nodes of an expression, beyond which it is computed: compiling takes time with their number
 PER_OP = 2           # nodes of a formula, about
@@ -65,18 +65,21 @@ class Trace:
         self.device = arguments[0].device
         within = [x.raw for x in arguments if isinstance(x.raw, Batched)]
         self.table = backend.of(max(within, key=lambda raw: len(taken_apart(raw)[1]), default=arguments[0].raw))
+        self.ghost = ghosts(self.table, self.device)
         self.thread, self.is_paused = threading.get_ident(), False
         self.records = tape.modes.enabled
-        self.values: list[Tensor | None] = list(arguments)     # of slots; of captured ones later slots are None
+        self.values: list[Tensor | Spec] = list(arguments)     # of slots; a Spec where nobody needed the value yet
+        self.makers: dict[int, tuple[Step, int]] = {}          # of those, the step and the first slot of its results
         self.inputs: dict[Input, int] = {}
         self.captured: dict[int, tuple[int, Tensor]] = {}      # by id, kept alive
         self.steps: list[Step] = []
-        self.arguments = [self.slotted(number, x) for number, x in enumerate(arguments)]
+        self.arguments = [self.slotted(number, x.requires_grad) for number, x in enumerate(arguments)]
 
     # ------------------------------------------------------------------------------------------------- slots
-    def slotted(self, slot: int, x: Tensor) -> Traced:
+    def slotted(self, slot: int, needs: bool) -> Traced:
         """The value of a slot as a traced tensor."""
-        return Traced(self, x.shape, x.dtype, slot=slot, needs=x.requires_grad and self.records)
+        value = self.values[slot]
+        return Traced(self, value.shape, value.dtype, slot=slot, needs=needs and self.records)
 
     def capture(self, x: Tensor) -> Traced:
         """A tensor that the function has from elsewhere: one more input of the plan."""
@@ -87,7 +90,7 @@ class Trace:
         if id(x) not in self.captured:
             self.captured[id(x)] = len(self.values), x
             self.values.append(x)
-        return self.slotted(self.captured[id(x)][0], x)
+        return self.slotted(self.captured[id(x)][0], x.requires_grad)
 
     def expr_of(self, x: Traced, is_dropped: bool | None = None) -> Expr:
         """The expression of a value; an input is seen with or without the axis of rows."""
@@ -100,14 +103,8 @@ class Trace:
     def aligned(self, number: int) -> Shape:
         """The shape of an input of expressions, with the axis of rows."""
         key = list(self.inputs)[number]
-        shape = self.shape_of(key.slot)
+        shape = self.values[key.slot].shape
         return (*shape, 1) if key.is_dropped else shape
-
-    def shape_of(self, slot: int) -> Shape:
-        """The shape of a slot."""
-        found = self.values[slot]
-        assert found is not None
-        return found.shape
 
     # ------------------------------------------------------------------------------------------------- joining
     def join(self, operands: Sequence[Traced | Expr], shape: Shape) -> Joined:
@@ -200,13 +197,29 @@ class Trace:
         """Add a step to the plan."""
         values: list[Any] = self.values
         first = len(values)
-        with self.paused(), tape.grad_mode(False):
-            step.run(values)
+        if step.fused is not None:
+            values += step.fused.results
+            self.makers |= dict.fromkeys(range(first, len(values)), (step, first))
+        else:
+            with self.paused(), tape.grad_mode(False):
+                self.compute(step.inputs)
+                step.run(values)
         self.steps.append(step)
-        made = tuple([self.slotted(slot, values[slot]) for slot in range(first, len(values))])
-        for x in made:
-            x.needs = needs and x.dtype.kind in "fc" and tape.modes.enabled
+        needs = needs and tape.modes.enabled
+        made = tuple([self.slotted(slot, needs and values[slot].dtype.kind in "fc")
+                      for slot in range(first, len(values))])
         return made if len(made) > 1 else made[0]
+
+    def compute(self, slots: Sequence[int]) -> None:
+        """The values of slots, for an ordinary call that is made at once."""
+        for slot in slots:
+            if isinstance(self.values[slot], Spec):
+                step, first = self.makers[slot]
+                self.compute(step.inputs)
+                found: list[Any] = [self.values[each] for each in step.inputs]
+                count = len(found)
+                step._replace(inputs=tuple(range(count))).run(found)
+                self.values[first:first + len(found) - count] = found[count:]
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -268,7 +281,8 @@ class Trace:
         exprs = [self.expr_of(x) for x in group]
         used = rows.used_inputs(exprs)
         keys = list(self.inputs)
-        specs = [Spec(self.shape_of(keys[i].slot), self._dtype(keys[i].slot), keys[i].is_dropped) for i in used]
+        given = [(self.values[keys[i].slot], keys[i].is_dropped) for i in used]
+        specs = [Spec(value.shape, value.dtype, is_dropped) for value, is_dropped in given]
         shape = shapes.broadcast_shapes("fuse", *[spec.aligned for spec in specs], group[0].aligned)
         fused = Fused("fused", rows.renumbered(exprs, used), specs,
                       [Spec(x.shape, x.dtype, x.is_dropped) for x in group], shape[:-1], shape[-1] if shape else 1)
@@ -277,11 +291,6 @@ class Trace:
         made = self.take(step, any(x.needs for x in group))
         for x, found in zip(group, made if type(made) is tuple else (made,)):
             x.slot, x.expr, x.compute, x.cols, x.is_dropped, x.weight = found.slot, None, None, None, False, 1
-
-    def _dtype(self, slot: int) -> np.dtype:
-        found = self.values[slot]
-        assert found is not None
-        return found.dtype
 
     # ----------------------------------------------------------------------------------------------- the plan
     def plan(self, results: Any) -> Plan:

@@ -9,7 +9,7 @@ import numpy as np
 from .. import backend
 from ..array import Tensor
 from ..expr import Expr
-from ..shapes import Shape
+from ..shapes import Shape, product
 from ..storage import Movement
 
 if TYPE_CHECKING:
@@ -36,8 +36,12 @@ class Ghost:
 
     def __init__(self, shape: Shape, dtype: np.dtype) -> None:
         self.shape, self.dtype, self.ndim = shape, dtype, len(shape)
-        self.size = int(np.prod(shape, dtype=np.int64))
-        self.strides = tuple([int(np.prod(shape[axis + 1:], dtype=np.int64)) for axis in range(self.ndim)])
+        self.size = product(shape)
+
+    @property
+    def strides(self) -> Shape:
+        """Those of elements in order."""
+        return tuple([product(self.shape[axis + 1:]) for axis in range(self.ndim)])
 
 
 SAFE = {"empty", "full", "iota", "synchronize", "is_available", "description", "NATIVE", "UNSUPPORTED"}
@@ -103,7 +107,7 @@ class Traced(Tensor):
                  cols: int | None = None, needs: bool = False, weight: int = 1) -> None:
         self.owner, self.slot, self.expr, self.compute = owner, slot, expr, compute
         self.is_dropped, self.cols, self.needs, self.weight = is_dropped, cols, needs, weight
-        self.raw = ghosts(owner.table, owner.device)(shape, dtype)
+        self.raw = owner.ghost(shape, dtype)
 
     raw: Any = None
 
