@@ -265,14 +265,14 @@ class Tensor:
         if modes.enabled and self.storage is not None and self.root.is_unrecorded:
             raise GradError(f"{name}: the tensor is a view taken under no_grad, and the graph would not know of "
                             "the write. Take the view again, or write under no_grad.")
-        if modes.enabled and type(self.refresh().node) is Leaf:
-            raise GradError(f"{name}: the tensor is a leaf that requires grad; writing would falsify its gradient. "
-                            "Write under no_grad, or into a copy.")
+        if modes.enabled:
+            tape.refuse_start(name, self.refresh().node, "")
 
     def _is_read_only(self) -> bool:
         """Broadcast, or memory that came so?"""
         raw = self.raw
-        return (type(raw) is ndarray and not raw.flags.writeable) or (
+        is_fixed = not raw.flags.writeable if type(raw) is ndarray else getattr(raw, "is_read_only", False)
+        return is_fixed or (
             self.storage is not None and any(type(step) in READ_ONLY for step in self.steps))
 
     def _check_write(self, value: "Tensor", name: str, casting: str) -> None:
@@ -290,9 +290,7 @@ class Tensor:
         root, storage = self.root, self.share()
         if not modes.enabled or (root.node is None and value.node is None):
             return
-        if type(root.node) is Leaf:
-            raise GradError(f"{name}: the tensor is a view of a leaf that requires grad; writing would falsify its "
-                            "gradient. Write under no_grad, or into a copy.")
+        tape.refuse_start(name, root.node, "a view of ")
         if not dtypes.is_inexact(self.dtype):
             return
         before = root.node

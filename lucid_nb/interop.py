@@ -5,14 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from . import backend
+from . import backend, dlpack
 from .array import Tensor
 from .creation import tensor
 from .dtypes import BFLOAT16
-from .errors import DeviceError, DTypeError, GradError
+from .errors import DeviceError, DTypeError, GradError, LucidError
 from .register import functions, public
 
-CPU = (1, 0)        # DLPack's number for memory that the host can read, and the first of its kind
+CPU = (dlpack.CPU, 0)               # memory that the host can read, and the first of its kind
+CUDA_KINDS = (dlpack.CUDA, 13)      # of a GPU alone, and what the driver moves to and fro
 
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -59,22 +60,50 @@ def _wrapped(value: Any) -> Any:
     return tensor(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-def dlpack(self: Tensor, **options: Any) -> Any:
-    """A DLPack capsule of the memory, without a copy; read-only memory stays so for consumers that can tell."""
+def lent(self: Tensor, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
+         dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
+    """A DLPack capsule of the memory, without a copy; read-only memory stays so for consumers that can tell.
+
+    `stream`: where a consumer on a GPU will work; it is made to wait for what was launched here.
+    """
     if self.requires_grad:
         raise GradError("__dlpack__: the tensor requires grad, and the consumer would lose it. Use .detach() first.")
-    if self.device != "cpu":
-        raise DeviceError(f"__dlpack__: the tensor lives on {self.device}. Use .to('cpu') first.")
-    if self.dtype == BFLOAT16:
-        raise DTypeError("__dlpack__: NumPy exports no bfloat16. Use .astype('float32').")
-    return self.numpy().__dlpack__(**options)
+    if dl_device is not None and tuple(dl_device) != dlpack_device(self):
+        return _lent_elsewhere(self, dl_device, max_version, copy)
+    if self.device == "cpu" and self.dtype != BFLOAT16:
+        return self.numpy().__dlpack__(stream=stream, max_version=max_version, copy=copy)
+    table, source = backend.of(self.raw), self.copy() if copy else self
+    block = table.describe(source.numpy() if self.device == "cpu" else source.raw)
+    if self.device == "cuda":
+        table.make_wait(stream)
+    return dlpack.lend(block, max_version is not None and max_version[0] >= 1, bool(copy))
+
+
+def _lent_elsewhere(self: Tensor, device: tuple[int, int], max_version: Any, copy: bool | None) -> Any:
+    """A capsule on another device, of a copy; only the host can be asked for."""
+    if tuple(device) != CPU or copy is False:
+        raise DeviceError(f"__dlpack__: the tensor lives on {self.device}, asked for was DLPack's device {device} with "
+                          f"copy={copy}. Use .to('cpu') first.")
+    return lent(self.to("cpu"), max_version=max_version, copy=None)
 
 
 def dlpack_device(self: Tensor) -> tuple[int, int]:
     """DLPack's device type and number."""
-    if self.device != "cpu":
+    if not backend.of(self.raw).has("describe"):
         raise DeviceError(f"__dlpack_device__: the tensor lives on {self.device}. Use .to('cpu') first.")
-    return CPU
+    return CPU if self.device == "cpu" else (dlpack.CUDA, 0)
+
+
+def cuda_array_interface(self: Tensor) -> dict[str, Any]:
+    """The memory on a GPU, as CuPy, Numba and PyTorch read it, without a copy."""
+    if self.device != "cuda":
+        raise AttributeError(f"__cuda_array_interface__: the tensor lives on {self.device}. Use .to('cuda').")
+    if self.requires_grad:
+        raise GradError("__cuda_array_interface__: the tensor requires grad, and the consumer would lose it. "
+                        "Use .detach() first.")
+    if self.dtype == BFLOAT16:
+        raise DTypeError("__cuda_array_interface__: it has no bfloat16. Use DLPack, or .astype('float32').")
+    return backend.of(self.raw).array_interface(self.raw)
 
 
 def buffer(self: Tensor, flags: int) -> memoryview:
@@ -91,12 +120,33 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     tensor([0, 1, 2])
     """
     try:
-        found = np.from_dlpack(x)
+        kind = x.__dlpack_device__()[0]
+        raw = _borrowed_on_cuda(x) if kind in CUDA_KINDS else _borrowed_on_host(x)
     except (AttributeError, TypeError, BufferError, RuntimeError) as error:
+        if isinstance(error, LucidError):
+            raise
         raise DTypeError(f"from_dlpack: {type(x).__name__} offers no DLPack memory ({error}). "
                          "Use lnb.asarray.") from None
-    shared = Tensor(found.copy() if copy else found)
+    shared = Tensor(backend.of(raw).copy(raw) if copy else raw)
     return shared if device is None else shared.to(device)
+
+
+def _borrowed_on_host(x: Any) -> np.ndarray:
+    """By NumPy where it knows the dtype; bfloat16 by ourselves."""
+    try:
+        return np.from_dlpack(x)
+    except (BufferError, RuntimeError):
+        return dlpack.on_host(dlpack.borrow(x.__dlpack__()))
+
+
+def _borrowed_on_cuda(x: Any) -> Any:
+    """Work of the producer is done before ours on the legacy default stream, which it is told of."""
+    table = backend.table("cuda")
+    try:
+        capsule = x.__dlpack__(stream=table.LEGACY_STREAM, max_version=(1, 0))
+    except TypeError:                   # older than version 1
+        capsule = x.__dlpack__(stream=table.LEGACY_STREAM)
+    return table.over(dlpack.borrow(capsule))
 
 
 def rebuild(array: np.ndarray, device: str, requires_grad: bool, is_value: bool = False) -> Tensor:
@@ -116,7 +166,8 @@ def reduce(self: Tensor) -> tuple:
 
 def _install() -> None:
     Tensor.__array_ufunc__ = array_ufunc  # type: ignore[method-assign]
-    Tensor.__dlpack__, Tensor.__dlpack_device__ = dlpack, dlpack_device  # type: ignore[method-assign]
+    Tensor.__dlpack__, Tensor.__dlpack_device__ = lent, dlpack_device  # type: ignore
+    Tensor.__cuda_array_interface__ = property(cuda_array_interface)  # type: ignore[attr-defined]
     Tensor.__buffer__, Tensor.__reduce__ = buffer, reduce  # type: ignore[method-assign]
 
 

@@ -69,6 +69,9 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 
 def _raw_of(op: str, data: Any, dtype: Any, device: Any, copies: bool) -> Any:
     """Raw memory of data that is not a tensor."""
+    interface = getattr(data, "__cuda_array_interface__", None)
+    if interface is not None:
+        return _of_gpu(op, data, interface, dtype, device, copies)
     table = backend.table(backend.resolve(device))
     is_foreign = isinstance(data, (np.ndarray, np.generic))
     array = as_array(op, data)
@@ -86,6 +89,18 @@ def _raw_of(op: str, data: Any, dtype: Any, device: Any, copies: bool) -> Any:
     if copies and is_foreign and array.dtype == wanted and array.flags.c_contiguous:
         return table.copy(array) if table.name == "cpu" else table.from_numpy(array)
     return table.from_numpy(array.astype(wanted, copy=copies and is_foreign))
+
+
+def _of_gpu(op: str, data: Any, interface: dict[str, Any], dtype: Any, device: Any, copies: bool) -> Any:
+    """Memory of another library on a GPU: shared unless a copy, a dtype or a device is asked for."""
+    table = backend.table("cuda")
+    raw = table.of_interface(interface, data)
+    dtypes.check_supported(op, raw.element)
+    if dtype is not None and (wanted := dtypes.as_dtype(op, dtype)) != raw.element:
+        raw, copies = table.cast(raw, wanted), False
+    if device is not None and (there := backend.table(backend.resolve(device))).name != "cuda":
+        return there.from_numpy(table.to_numpy(raw))
+    return table.copy(raw) if copies else raw
 
 
 @public(names=("as_tensor", "asanyarray"), method=False)

@@ -13,8 +13,10 @@ from .copy import assign, cast, concatenate, conjugate, copy, full, iota, pad, r
 from .elementwise import map_program as map
 from .gemm import matmul
 from .index import compress, expand, gather, nonzero, scatter, scatter_add, scatter_along, take_along
+from .interop import LEGACY_STREAM, array_interface, describe, make_wait, of_interface, over
 from .reduce import arg_reduce, reduce
 from .runtime import description, is_available, synchronize
+from .scan import extreme_scan, recurrence, scan
 from .softmax import (
     cross_entropy,
     cross_entropy_grad,
@@ -27,10 +29,12 @@ from .softmax import (
 from .vocabulary import NATIVE as _NATIVE
 
 __all__ = [
-    "ALIASES", "DEVICE", "NATIVE", "RAW_TYPES", "UNSUPPORTED", "DeviceArray", "arg_reduce", "as_strided", "assign",
+    "ALIASES", "DEVICE", "LEGACY_STREAM", "NATIVE", "RAW_TYPES", "UNSUPPORTED", "DeviceArray", "arg_reduce",
+    "array_interface", "as_strided", "assign", "describe", "make_wait", "of_interface", "over",
     "broadcast_to", "cast", "compress", "concatenate", "conjugate", "conv", "conv_input_grad", "conv_weight_grad",
     "copy", "cross_entropy", "cross_entropy_grad", "description", "dtype_of", "empty", "from_numpy", "full", "gather",
     "take_along", "scatter_along", "expand",
+    "extreme_scan", "recurrence", "scan",
     "iota", "is_available", "log_softmax", "log_softmax_grad", "logsumexp", "map", "matmul", "nonzero", "pad",
     "permute", "real", "reduce", "reinterpret", "repeat", "reshape", "scatter", "scatter_add", "slice", "softmax",
     "softmax_grad", "synchronize", "to_numpy",
@@ -39,7 +43,7 @@ DEVICE = "cuda"
 ALIASES = True
 RAW_TYPES = (DeviceArray,)
 UNSUPPORTED: dict[str, str] = dict.fromkeys(
-    "scan extreme_scan recurrence sort argsort partition topk searchsorted unique isin".split(),
+    "sort argsort partition topk searchsorted unique isin".split(),
     "It has no kernel here yet: ops go through the host.")
 
 

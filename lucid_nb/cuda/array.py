@@ -62,6 +62,11 @@ class DeviceArray:
         """Do the elements lie side by side in row-major order?"""
         return self.strides == row_major(self.shape) or is_row_major(self.shape, self.strides)
 
+    @property
+    def is_read_only(self) -> bool:
+        """Was the memory borrowed from somebody who does not want it written?"""
+        return getattr(self.memory, "is_read_only", False)
+
     def __repr__(self) -> str:
         return f"DeviceArray(shape={self.shape}, element={self.element}, strides={self.strides}, offset={self.offset})"
 
@@ -208,4 +213,6 @@ def reinterpret(array: DeviceArray, dtype: np.dtype) -> DeviceArray:
     shape = (*array.shape[:-1], array.shape[-1] * old // new) if array.shape else ()
     last = array.strides[-1:] if old == new else (1,) * len(shape[-1:])        # one element has any stride
     strides = (*[stride * old // new for stride in array.strides[:-1]], *last)
-    return DeviceArray(array.memory.view(storage(dtype)), shape, strides, array.offset * old // new, dtype)
+    memory = array.memory.view(storage(dtype))
+    memory.is_read_only = array.is_read_only
+    return DeviceArray(memory, shape, strides, array.offset * old // new, dtype)

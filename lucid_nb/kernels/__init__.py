@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ..dlpack import of_host as describe  # noqa: F401
+from ..dlpack import on_host as over  # noqa: F401
 from ..program import Program
 from . import copying, elementwise
 

@@ -26,6 +26,7 @@ RAW_TYPES: tuple[type, ...] = (mx.array,)
 UNSUPPORTED: dict[str, str] = {
     "assign": "MLX arrays do not share memory. Use put_slice, which gives a new array.",
     **dict.fromkeys(("searchsorted", "unique", "isin"), "MLX has none: ops go through the host."),
+    **dict.fromkeys(("describe", "over"), "Use .to('cpu') first."),
 }
 UNAVAILABLE = "MLX is installed, but cannot compute on this machine. Use device='cpu'."
 
