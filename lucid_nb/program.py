@@ -124,9 +124,9 @@ def _step_dtype(node: Expr, args: Sequence[str], inputs: Sequence[str], compute:
 ALONG, ROW, COLUMNS = "along", "row", "columns"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowProgram:
-    """A program over rows of elements, with reductions of rows in it.
+    """A program over rows of elements, with reductions of rows in it. Equal texts are equal programs.
 
     Inputs of `program` are first the arrays, then `scalars` numbers that are one for all rows, then the value of each
     reduction: (kind, number of the output that it is taken of), "sum", "max" or "min", which reads only earlier ones.
@@ -144,6 +144,12 @@ class RowProgram:
     def text(self) -> str:
         """The canonical text."""
         return f"{self.program.text}\n{self.kinds} {self.scalars} {self.reductions} {self.results}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RowProgram) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
     @property
     def compute(self) -> str:

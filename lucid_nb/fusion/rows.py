@@ -7,7 +7,7 @@ order. A reduction of rows is a node that expr.vocabulary does not know; its rul
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..expr import Expr, Rule, lift, m, make, product, read, substitute, topological, vocabulary
+from ..expr import Expr, Rule, lift, m, make, over, product, read, substitute, topological, vocabulary
 
 
 class Scalar(float):
@@ -67,19 +67,6 @@ RULES: Mapping[str, Rule] = {"row_sum": _of_sum, "row_max": _of_extreme, "row_mi
 REDUCTIONS = {"row_sum": "sum", "row_max": "max", "row_min": "min"}
 
 
-def _unknown(node: Expr, known: Mapping[Expr, object]) -> list[Expr]:
-    """The nodes below that are not known, arguments first."""
-    order, stack = [], [(node, False)]
-    while stack:
-        each, ready = stack.pop()
-        if ready:
-            order.append(each)
-        elif each not in known:
-            stack.append((each, True))
-            stack.extend((arg, False) for arg in each.args)
-    return order
-
-
 class Along:
     """Which nodes have elements along the row; `inputs` says it of inputs."""
 
@@ -89,11 +76,12 @@ class Along:
 
     def __call__(self, node: Expr) -> bool:
         """Has this one?"""
-        if node not in self.known:
-            for each in _unknown(node, self.known):
-                self.known[each] = self.inputs[each.literal] if each.op == "input" else (
-                    not each.op.startswith("row_") and any([self.known[arg] for arg in each.args]))
-        return self.known[node]
+        known = self.known
+        if node not in known:
+            for each in topological([node], known):
+                known[each] = self.inputs[each.literal] if each.op == "input" else (
+                    not each.op.startswith("row_") and True in [known[arg] for arg in each.args])
+        return known[node]
 
     def summed(self, g: Expr, is_wanted: bool) -> Expr:
         """What arrives at a value: at one that is one a row, the sum over the row."""
@@ -157,9 +145,8 @@ def lower(outputs: Sequence[Expr]) -> tuple[Expr, ...]:
     both = set.intersection(*[{node.args[0] for node in order if node.op == name} for name in PAIRED])
     new: dict[Expr, Expr] = {}
     for node in order:
-        args = tuple([new[arg] for arg in node.args])
         rule = LOWERED.get(node.op) or (PAIRED.get(node.op) if node.args and node.args[0] in both else None)
-        new[node] = rule(*args) if rule else make(node.op, args) if args else node
+        new[node] = rule(*[new[arg] for arg in node.args]) if rule else over(node, new)
     return tuple([new[node] for node in outputs])
 
 
