@@ -232,6 +232,12 @@ def launch(function: Any, blocks: int, threads: Any, *arguments: Any) -> None:
         _launcher(function, blocks, threads)(*arguments)
 
 
+def launch_each(function: Any, count: int, *arguments: Any) -> None:
+    """Run a kernel(*arguments) whose threads walk by the size of the grid over `count` pieces, where there are any."""
+    if count:
+        launch(function, grid(ceil_div(count, THREADS)), THREADS, *arguments)
+
+
 @functools.lru_cache(maxsize=4096)
 def _launcher(function: Any, blocks: int, threads: Any) -> Any:
     """A kernel with its geometry. Small arrays are no reason to warn of low occupancy."""

@@ -1,0 +1,422 @@
+"""Scans along an axis: running sums, products, logsumexp and extremes, and linear recurrences.
+
+Each thread takes some neighbours along the axis; what they come to is scanned in shared memory over the lanes of a
+column, and a carry goes on to the next tile. A long axis of few columns is cut into chunks, by shape alone: a first
+launch finds what each chunk comes to, a second one scans that, and the last begins each chunk from there. So the same
+input gives the same bits always. Products and recurrences, whose overflows must stay where they happen, go on tile by
+tile; a tile in which a partial product would be lost is done again, one element after the other.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..dtypes import BOOL
+from . import array as geometry
+from . import runtime
+from .array import DeviceArray
+from .copy import flat
+from .reduce import both, either, larger, smaller
+from .runtime import BLOCK, SIMULATED, WARP, cuda, inline, shared_memory
+from .scalars import compute, highest, lowest, narrow, widen_to
+from .vocabulary import functions
+
+DOUBLE, COMPLEX, INDEX = np.dtype(np.float64), np.dtype(np.complex128), np.dtype(np.int64)
+ITEMS = 2 if SIMULATED else 8              # neighbours that a thread takes
+SHORT = 3 if SIMULATED else 64             # of a contiguous row that one thread walks
+MANY = 16 if SIMULATED else 1 << 15        # columns that fill the device
+SMALLEST = 1e-290                          # above it no product of a few elements has lost digits
+
+
+class Scan(NamedTuple):
+    """A kind of scan for a dtype: a state is one number or a pair, in one or two arrays."""
+
+    load: Callable                         # of two arrays, a place in them, and how far along the axis
+    store: Callable                        # to two arrays, at a place
+    combine: Callable                      # an earlier state and a later one
+    identity: Any
+    dtypes: tuple[np.dtype, ...]           # of a state
+    fault: Callable | None = None          # whether what two states came to is not what single steps give
+
+
+# ---------------------------------------------------------------------------------------------------- one number
+@inline
+def _size(x):
+    """|x|, or for complex numbers what is as good for bounds."""
+    return abs(x.real) + abs(x.imag)
+
+
+@inline
+def _is_lost(a, b, product):
+    """Whether a product of two finite numbers overflowed or came near to vanishing."""
+    size = _size(product)
+    return a != 0 and b != 0 and not (SMALLEST < size and size < np.inf) and _size(a) < np.inf and _size(b) < np.inf
+
+
+def _adder(number: type) -> Callable:
+    """Sums of a dtype; short integers wrap."""
+    def add(a, b):
+        return number(a + b)
+    return inline(add)
+
+
+def _multiplier(number: type) -> Callable:
+    """Products of a dtype; short integers wrap."""
+    def multiply(a, b):
+        return number(a * b)
+    return inline(multiply)
+
+
+def _log_adder() -> Callable:
+    """log(exp(a) + exp(b)); the larger one where it is infinite or NaN."""
+    entries = functions("float64")
+    exp, log1p = entries["exp"], entries["log1p"]
+
+    def log_add(a, b):
+        top = larger(a, b)
+        return top + log1p(exp(smaller(a, b) - top)) if abs(top) < np.inf else top
+    return inline(log_add)
+
+
+def _rounded(dtype: np.dtype) -> Callable:
+    """The cast from float64 to memory; to 16 bits by way of float32."""
+    store = narrow(dtype)
+
+    def halve(value):
+        return store(np.float32(value))
+    return inline(halve) if compute(dtype) != dtype else store
+
+
+def _accumulator(dtype: np.dtype) -> np.dtype:
+    """Floats are accumulated in float64, integers in their own width."""
+    if dtype == BOOL:
+        return np.dtype(np.uint8)
+    return COMPLEX if dtype.kind == "c" else dtype if dtype.kind in "iu" else DOUBLE
+
+
+def _zero(dtype: np.dtype) -> Any:
+    """The identity of sums; of floats -0.0, as 0.0 would take the sign of a leading -0.0."""
+    return dtype.type(0 if dtype.kind in "iu" else complex(-0.0, -0.0) if dtype.kind == "c" else -0.0)
+
+
+@inline
+def _load_number(x, second, at, k):
+    return x[at]
+
+
+@inline
+def _store_number(y, second, at, state):
+    y[at] = state
+
+
+@inline
+def _load_pair(x, second, at, k):
+    return x[at], second[at]
+
+
+@inline
+def _store_pair(y, second, at, state):
+    y[at] = state[0]
+    second[at] = state[1]
+
+
+@cache
+def _running(kind: str, dtype: np.dtype) -> Scan:
+    """The scan of "sum", "prod" or "logsumexp"."""
+    total = _accumulator(dtype)
+    widen, rounded = widen_to(dtype, total), _rounded(dtype)
+
+    def load(x, second, at, k):
+        return widen(x[at])
+
+    def store(y, second, at, state):
+        y[at] = rounded(state)
+    if kind == "logsumexp":
+        combine, identity = _log_adder(), total.type(-np.inf)
+    elif kind == "sum":
+        combine, identity = either if dtype == BOOL else _adder(total.type), _zero(total)
+    else:
+        combine, identity = both if dtype == BOOL else _multiplier(total.type), total.type(1)
+    fault = _is_lost if kind == "prod" and dtype.kind not in "biu" else None
+    return Scan(inline(load), inline(store), combine, identity, (total,), fault)
+
+
+# ------------------------------------------------------------------------------------------------------- a pair
+@inline
+def _later_maximum(a, b):
+    """The latest of the largest; NaN is larger than all. Nothing has come at a negative place."""
+    wins = b[1] >= 0 and (b[0] >= a[0] or b[0] != b[0])
+    return b[0] if wins else a[0], b[1] if wins else a[1]
+
+
+@inline
+def _later_minimum(a, b):
+    """As `_later_maximum`, for the smallest."""
+    wins = b[1] >= 0 and (b[0] <= a[0] or b[0] != b[0])
+    return b[0] if wins else a[0], b[1] if wins else a[1]
+
+
+@cache
+def _extreme(kind: str, dtype: np.dtype) -> Scan:
+    """The scan of an extreme and its place."""
+    number = np.dtype(np.uint8) if dtype == BOOL else compute(dtype)
+    widen, back = widen_to(dtype, number), narrow(dtype)
+    combine, worst = (_later_maximum, lowest) if kind == "max" else (_later_minimum, highest)
+
+    def load(x, second, at, k):
+        return widen(x[at]), np.int64(k)
+
+    def store(y, places, at, state):
+        y[at] = back(state[0])
+        places[at] = state[1]
+    return Scan(inline(load), inline(store), combine, (number.type(worst(number)), np.int64(-1)), (number, INDEX))
+
+
+@cache
+def _recurrence(dtype: np.dtype) -> Scan:
+    """The scan of affine maps: a slope and a value. A slope of 0 absorbs whatever came before."""
+    total = _accumulator(dtype)
+    widen, rounded, zero = widen_to(dtype, total), _rounded(dtype), total.type(0)
+
+    def load(x, factor, at, k):
+        return zero if k == 0 else widen(factor[at]), widen(x[at])
+
+    def store(y, second, at, state):
+        y[at] = rounded(state[1])
+
+    def combine(a, b):
+        slope = zero if a[0] == zero or b[0] == zero else a[0] * b[0]
+        return slope, b[1] if b[0] == zero else b[1] + b[0] * a[1]
+
+    def fault(a, b, state):
+        size = _size(state[0])
+        if a[0] != zero and b[0] != zero and not (SMALLEST < size and size < np.inf):
+            return True
+        return _size(a[1]) < np.inf and _size(b[1]) < np.inf and not _size(state[1]) < np.inf
+    identity = total.type(1), _zero(total)
+    return Scan(inline(load), inline(store), inline(combine), identity, (total, total), inline(fault))
+
+
+# ------------------------------------------------------------------------------------------------------- kernels
+def _joiner(how: Scan) -> Callable:
+    """`combine` that tells of faults in the memory of the block."""
+    combine, fault = how.combine, how.fault
+
+    def join(flag, a, b):
+        return combine(a, b)
+
+    def join_and_tell(flag, a, b):
+        state = combine(a, b)
+        if fault(a, b, state):
+            flag[0] = 1
+        return state
+    return inline(join_and_tell if fault else join)
+
+
+def _block_scan(join: Callable, get: Callable, put: Callable, identity: Any) -> Callable:
+    """A block's function of one state a thread: what the lanes before come to, and what all lanes of the column do."""
+    def block_scan(shared, second, flag, state):
+        columns, lanes, lane = cuda.blockDim.x, cuda.blockDim.y, cuda.threadIdx.y
+        slot = lane * columns + cuda.threadIdx.x
+        put(shared, second, slot, state)
+        cuda.syncthreads()
+        distance = 1
+        while distance < lanes:
+            if lane >= distance:
+                state = join(flag, get(shared, second, slot - distance * columns, 0), state)
+            cuda.syncthreads()
+            put(shared, second, slot, state)
+            cuda.syncthreads()
+            distance = distance * 2
+        before = identity
+        if lane > 0:
+            before = get(shared, second, slot - columns, 0)
+        whole = get(shared, second, (lanes - 1) * columns + cuda.threadIdx.x, 0)
+        cuda.syncthreads()
+        return before, whole
+    return runtime.block_inline(block_scan)
+
+
+def _walker(load: Callable, store: Callable, join: Callable) -> Callable:
+    """A thread's function that goes on from a state over elements `low` to `high`, and writes what it has at each."""
+    def walk(flag, x, x2, y, y2, base, step, low, high, state):
+        for k in range(low, high):
+            state = join(flag, state, load(x, x2, base + k * step, k))
+            store(y, y2, base + k * step, state)
+        return state
+    return inline(walk)
+
+
+@cache
+def _kernel(how: Scan, writes: bool, merges: bool = False) -> Any:
+    """The kernel that writes running values, or what each chunk comes to; it may merge the states of chunks."""
+    is_pair, checks, identity = len(how.dtypes) == 2, how.fault is not None, how.identity
+    get, put = (_load_pair, _store_pair) if is_pair else (_load_number, _store_number)
+    load, store = (get, put) if merges else (how.load, how.store)
+    join = _joiner(how)
+    walk, block_scan = _walker(load, store, join), _block_scan(join, get, put, identity)
+    memory, memory2 = shared_memory(BLOCK, how.dtypes[0]), shared_memory(BLOCK if is_pair else 1, how.dtypes[-1])
+    flag_memory = shared_memory(1, np.dtype(np.int32))
+
+    def scan(x, x2, y, y2, ends, ends2, outer, count, inner, outer_step, step, column_step, chunks, chunk, items):
+        shared, shared2, flag = memory(), memory2(), flag_memory()
+        columns, lanes, lane = cuda.blockDim.x, cuda.blockDim.y, cuda.threadIdx.y
+        tiles = (inner + columns - 1) // columns
+        block = cuda.blockIdx.x
+        while block < outer * chunks * tiles:
+            column = block % tiles * columns + cuda.threadIdx.x
+            part = block // tiles
+            base = part // chunks * outer_step + column * column_step
+            first = part % chunks * chunk
+            last = min(first + chunk, count)
+            own_last = last if column < inner else np.int64(0)
+            carry = identity
+            if writes and first > 0 and column < inner:
+                carry = get(ends, ends2, (part - 1) * inner + column, 0)
+            for start in range(first, last, lanes * items):
+                low = start + lane * items
+                high = min(low + items, own_last)
+                if checks:
+                    flag[0] = 0
+                    cuda.syncthreads()
+                total = identity
+                if low < high:
+                    total = load(x, x2, base + low * step, low)
+                    for k in range(low + 1, high):
+                        total = join(flag, total, load(x, x2, base + k * step, k))
+                before, whole = block_scan(shared, shared2, flag, total)
+                if writes:
+                    walk(flag, x, x2, y, y2, base, step, low, high, join(flag, carry, before))
+                whole = join(flag, carry, whole)
+                if checks:
+                    cuda.syncthreads()
+                    if flag[0] != 0:
+                        if lane == 0:
+                            stop = min(start + lanes * items, own_last)
+                            put(shared, shared2, cuda.threadIdx.x,
+                                walk(flag, x, x2, y, y2, base, step, start, stop, carry))
+                        cuda.syncthreads()
+                        whole = get(shared, shared2, cuda.threadIdx.x, 0)
+                    cuda.syncthreads()
+                carry = whole
+            if not writes and lane == 0 and column < inner:
+                put(y, y2, part * inner + column, carry)
+            block += cuda.gridDim.x
+    return runtime.kernel(scan)
+
+
+@cache
+def _column_kernel(how: Scan) -> Any:
+    """The kernel whose threads walk a column each, where there are many."""
+    combine, load, identity = how.combine, how.load, how.identity
+    join = inline(lambda flag, a, b: combine(a, b))
+    walk = _walker(load, how.store, join)
+
+    def scan_columns(x, x2, y, y2, outer, count, inner, outer_step, step, column_step):
+        i = cuda.grid(1)
+        while i < outer * inner:
+            base = i // inner * outer_step + i % inner * column_step
+            walk(y, x, x2, y, y2, base, step, 0, count, identity)
+            i += cuda.gridsize(1)
+    return runtime.kernel(scan_columns)
+
+
+# ------------------------------------------------------------------------------------------------------- drivers
+class Plan(NamedTuple):
+    """The launch of a scan over (outer, count, inner): `chunks` along the axis, one after the other where 1."""
+
+    columns: int
+    lanes: int
+    chunks: int
+
+
+def plan_of(outer: int, count: int, inner: int, in_order: bool) -> Plan:
+    """The geometry, by shape alone; `in_order` forbids chunks."""
+    columns = min(runtime.power_of_two(inner), WARP)
+    chunks = 1 if in_order else runtime.chunks_of(outer, count, inner)
+    most = runtime.power_of_two(runtime.ceil_div(runtime.ceil_div(count, chunks), ITEMS))
+    return Plan(columns, min(BLOCK // columns, most), chunks)
+
+
+def _scanned(how: Scan, inputs: tuple[Any, Any], results: tuple[Any, Any], sizes: tuple[int, int, int]) -> None:
+    """Scan flat memory of (outer, count, inner)."""
+    outer, count, inner = sizes
+    if inner == 1 and count <= SHORT:
+        _columns(how, inputs, results, (1, count, outer), (0, 1, count))
+    elif inner >= WARP and outer * inner >= MANY:
+        _columns(how, inputs, results, sizes, (count * inner, inner, 1))
+    else:
+        _tiles(how, inputs, results, sizes)
+
+
+def _columns(how: Scan, inputs: tuple, results: tuple, sizes: tuple, steps: tuple) -> None:
+    runtime.launch_each(_column_kernel(how), sizes[0] * sizes[2], *inputs, *results, *sizes, *steps)
+
+
+def _tiles(how: Scan, inputs: tuple, results: tuple, sizes: tuple[int, int, int]) -> None:
+    outer, count, inner = sizes
+    plan = plan_of(*sizes, how.fault is not None)
+    ends = inputs
+    if plan.chunks > 1:
+        many = outer * plan.chunks * inner
+        ends = _pair([runtime.allocate(many, dtype) for dtype in how.dtypes])
+        _launch(_kernel(how, False), plan, inputs, ends, ends, sizes)
+        merged = _pair([runtime.allocate(many, dtype) for dtype in how.dtypes])
+        short = (outer, plan.chunks, inner)
+        _launch(_kernel(how, True, True), plan_of(*short, True), ends, merged, ends, short)
+        ends = merged
+    _launch(_kernel(how, True), plan, inputs, results, ends, sizes)
+
+
+def _launch(kernel: Any, plan: Plan, inputs: tuple, results: tuple, ends: tuple, sizes: tuple[int, int, int]) -> None:
+    outer, count, inner = sizes
+    blocks = runtime.grid(outer * plan.chunks * runtime.ceil_div(inner, plan.columns))
+    chunk = runtime.ceil_div(count, plan.chunks)
+    runtime.launch(kernel, blocks, (plan.columns, plan.lanes), *inputs, *results, *ends, *sizes, count * inner, inner,
+                   1, plan.chunks, chunk, ITEMS)
+
+
+def _pair(arrays: list[Any]) -> tuple[Any, Any]:
+    """Two arrays, the same one twice where there is one."""
+    return arrays[0], arrays[-1]
+
+
+def _sizes(raw: DeviceArray, axis: int) -> tuple[int, int, int]:
+    return prod(raw.shape[:axis]), raw.shape[axis], prod(raw.shape[axis + 1:])
+
+
+def scan(kind: str, raw: DeviceArray, axis: int) -> DeviceArray:
+    """Running "sum", "prod" or "logsumexp" along an axis, in the dtype of the array.
+
+    Floats are accumulated in float64 and rounded once an element. logsumexp is for floats; of nothing but -inf it is
+    -inf. There are no warnings.
+    """
+    result = geometry.empty(raw.shape, raw.element)
+    if result.size:
+        x = flat(raw)
+        _scanned(_running(kind, raw.element), (x, x), (result.memory, result.memory), _sizes(raw, axis))
+    return result
+
+
+def extreme_scan(kind: str, raw: DeviceArray, axis: int) -> tuple[DeviceArray, DeviceArray]:
+    """The running "max" or "min" along an axis and the latest place of it, int64; NaN stays once it has come."""
+    values, places = geometry.empty(raw.shape, raw.element), geometry.empty(raw.shape, INDEX)
+    if values.size:
+        x = flat(raw)
+        _scanned(_extreme(kind, raw.element), (x, x), (values.memory, places.memory), _sizes(raw, axis))
+    return values, places
+
+
+def recurrence(factor: DeviceArray, raw: DeviceArray, axis: int) -> DeviceArray:
+    """y[i] = x[i] + factor[i] * y[i - 1] along an axis, from y[0] = x[0]; both arrays of one float or complex dtype.
+
+    Where a factor is 0, y[i] = x[i] whatever came before. Computed in float64, and rounded once an element.
+    """
+    result = geometry.empty(raw.shape, raw.element)
+    if result.size:
+        _scanned(_recurrence(raw.element), (flat(raw), flat(factor)), (result.memory, result.memory),
+                 _sizes(raw, axis))
+    return result
