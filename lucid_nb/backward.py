@@ -158,37 +158,40 @@ def copied(g: Tensor) -> Tensor:
     return apply(registry["copy"], (g,))
 
 
-def seed_gradient(output: Tensor, gradient: Any) -> Tensor:
+def seed_gradient(output: Tensor, gradient: Any, op: str = "backward") -> Tensor:
     """The gradient that backward starts from, checked against the output."""
     if gradient is None:
         if output.size != 1:
-            raise GradError(f"backward: needs a gradient for shape {output.shape}. Pass one, or sum first.")
+            raise GradError(f"{op}: needs a gradient for shape {output.shape}. Pass one, or sum first.")
         return fresh(backend.of(output.raw).full(output.shape, 1, output.dtype))
     if not isinstance(gradient, Tensor):
         is_typed = hasattr(gradient, "dtype")
-        gradient = as_operand("backward", gradient, "cpu")
+        gradient = as_operand(op, gradient, "cpu")
         if not is_typed:                          # numbers and lists are weak: they take the tensor's dtype and device
             table = backend.of(output.raw)
             gradient = Tensor(table.from_numpy(gradient.raw.astype(output.dtype)))
     gradient.refresh()
     if gradient.shape != output.shape or gradient.dtype != output.dtype:
-        raise GradError(f"backward: the gradient is {gradient.dtype} {gradient.shape}, the tensor {output.dtype} "
+        raise GradError(f"{op}: the gradient is {gradient.dtype} {gradient.shape}, the tensor {output.dtype} "
                         f"{output.shape}. Pass one like the tensor.")
     if gradient.device != output.device:
-        raise DeviceError(f"backward: the gradient lives on {gradient.device}, the tensor on {output.device}. "
+        raise DeviceError(f"{op}: the gradient lives on {gradient.device}, the tensor on {output.device}. "
                           f"Use .to({output.device!r}).")
     return gradient
 
 
 def gradients_of(outputs: Sequence[Tensor], seeds: Sequence[Any], retain_graph: bool, create_graph: bool,
-                 wanted: Wanted | None = None) -> dict[Any, Any]:
-    """{leaf: gradient}: raw arrays, or with create_graph Tensors; of `wanted` too, if that is given."""
+                 wanted: Wanted | None = None, op: str = "backward") -> dict[Any, Any]:
+    """{leaf: gradient}: raw arrays, or with create_graph Tensors; of `wanted` too, if that is given.
+
+    Errors name `op`.
+    """
     roots = []
     for output, seed in zip(outputs, seeds):
         node = output.refresh().node
         if node is None:
-            raise GradError("backward: the tensor does not depend on anything that requires grad. Set requires_grad.")
-        seed = seed_gradient(output, seed)
+            raise GradError(f"{op}: the tensor does not depend on anything that requires grad. Set requires_grad.")
+        seed = seed_gradient(output, seed, op)
         roots.append((node, seed if create_graph else seed.raw))
     runner = recording_runner if create_graph else raw_runner
     with tape.grad_mode(create_graph):

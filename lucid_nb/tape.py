@@ -189,6 +189,16 @@ class Leaf:
         self.watch: Watch | None = None
 
 
+def refuse_start(name: str, node: Any, what: str) -> None:
+    """Refuse a write into a leaf, or into what a transform takes for one: the caller's memory."""
+    if type(node) is Leaf:
+        raise GradError(f"{name}: the tensor is {what}a leaf that requires grad; writing would falsify its gradient. "
+                        "Write under no_grad, or into a copy.")
+    if type(node) is Node and node.op.name == "start":
+        raise GradError(f"{name}: the tensor is {what}an argument of a function that is differentiated; writing would "
+                        "change the caller's. Write into a copy.")
+
+
 class Node:
     """One recorded call. Holds raw arrays and versions, never a Tensor or Storage: what it made must not own it."""
 

@@ -1,6 +1,7 @@
 """Nested tuples, lists, dicts and dataclasses of arrays: taken apart into leaves, and put together again."""
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -13,12 +14,13 @@ class Structure(NamedTuple):
     """What a tree is besides its leaves. Equal for equal nesting, and hashable, so that it can be a key.
 
     `kind`: the container's type, None for a leaf; `names`: the keys of a dict, the fields of a dataclass; `parts`: the
-    structures inside.
+    structures inside; `rest`: what else makes it, the factory of a defaultdict or static fields with their values.
     """
 
     kind: type | None
     names: tuple = ()
     parts: "tuple[Structure, ...]" = ()
+    rest: tuple = ()
 
     @property
     def size(self) -> int:
@@ -51,6 +53,8 @@ NOTHING = Structure(type(None))
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
     """The leaves of a tree, from left to right, and its structure. None holds no leaf.
 
+    A field of a dataclass with `metadata={"static": True}` is no leaf, but belongs to the structure.
+
     >>> leaves, structure = flatten({"w": [1.0, 2.0], "b": None})
     >>> leaves, str(structure)
     ([1.0, 2.0], "{'w': [*, *], 'b': NoneType()}")
@@ -65,7 +69,7 @@ def _walk(tree: Any, leaves: list[Any]) -> Structure:
         leaves.append(tree)
         return LEAF
     names, parts = opened
-    return Structure(type(tree), names, tuple([_walk(part, leaves) for part in parts]))
+    return Structure(type(tree), names, tuple([_walk(part, leaves) for part in parts]), _rest(tree))
 
 
 def _open(tree: Any) -> tuple[tuple, Sequence[Any]] | None:
@@ -78,9 +82,23 @@ def _open(tree: Any) -> tuple[tuple, Sequence[Any]] | None:
     if tree is None:
         return (), ()
     if dataclasses.is_dataclass(kind):
-        names = tuple(field.name for field in dataclasses.fields(tree) if field.init)
+        names = tuple(field.name for field in dataclasses.fields(tree) if field.init and not _is_static(field))
         return names, [getattr(tree, name) for name in names]
     return None
+
+
+def _is_static(field: Any) -> bool:
+    return bool(field.metadata.get("static"))
+
+
+def _rest(tree: Any) -> tuple:
+    """What a container is made of besides its parts."""
+    if isinstance(tree, defaultdict):
+        return (tree.default_factory,)
+    if dataclasses.is_dataclass(tree):
+        return tuple([(field.name, getattr(tree, field.name)) for field in dataclasses.fields(tree)
+                      if field.init and _is_static(field)])
+    return ()
 
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
@@ -96,9 +114,9 @@ def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
     if kind is type(None):
         return None
     if issubclass(kind, dict):
-        return kind(zip(structure.names, parts))
+        return kind(*structure.rest, dict(zip(structure.names, parts)))
     if dataclasses.is_dataclass(kind):
-        return cast(Any, kind)(**dict(zip(structure.names, parts)))
+        return cast(Any, kind)(**dict(zip(structure.names, parts)), **dict(structure.rest))
     return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
 
 

@@ -1,7 +1,7 @@
 """Trees, against what Python's own comparison of nested containers says."""
 
-from collections import OrderedDict, namedtuple
-from dataclasses import dataclass
+from collections import Counter, OrderedDict, defaultdict, namedtuple
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
@@ -19,10 +19,17 @@ class Layer:
     bias: object = None
 
 
+@dataclass
+class Scaled:
+    value: object
+    unit: str = field(default="m", metadata={"static": True})
+
+
 def containers(inner):
-    return (st.lists(inner, max_size=3) | st.lists(inner, max_size=3).map(tuple) | st.tuples(inner, inner).map(
-        lambda both: Pair(*both)) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
-        | st.builds(Layer, inner, inner) | st.none())
+    lists, dicts = st.lists(inner, max_size=3), st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+    return (lists | lists.map(tuple) | st.tuples(inner, inner).map(lambda both: Pair(*both)) | st.none()
+            | dicts | dicts.map(OrderedDict) | dicts.map(Counter) | dicts.map(lambda tree: defaultdict(list, tree))
+            | st.builds(Layer, inner, inner) | st.builds(Scaled, inner, st.sampled_from(["m", "s"])))
 
 
 TREES = st.recursive(st.integers(), containers, max_leaves=12)
@@ -31,7 +38,9 @@ TREES = st.recursive(st.integers(), containers, max_leaves=12)
 @given(TREES)
 def test_unflatten_gives_back_what_flatten_took_apart(tree):
     leaves, structure = trees.flatten(tree)
-    assert trees.unflatten(structure, leaves) == tree
+    again = trees.unflatten(structure, leaves)
+    assert again == tree
+    assert type(again) is type(tree) and getattr(again, "default_factory", 0) is getattr(tree, "default_factory", 0)
     assert trees.leaves_like("test", "tree", structure, tree) == leaves
     assert all(type(leaf) is int for leaf in leaves)
 

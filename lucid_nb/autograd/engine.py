@@ -44,7 +44,8 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Any = None, *, retain_
     keeps = create_graph if retain_graph is None else retain_graph
     wanted = Wanted(nodes, [output.refresh().node for output in results])
     pairs = [(o, s) for o, s in zip(results, seeds) if o.node is None or o.node in wanted.ways]
-    found = gradients_of([o for o, _ in pairs], [s for _, s in pairs], keeps, create_graph, wanted) if pairs else {}
+    roots, gradients = [o for o, _ in pairs], [s for _, s in pairs]
+    found = gradients_of(roots, gradients, keeps, create_graph, wanted, "grad") if pairs else {}
     allows = allow_unused or (allow_unused is None and materialize_grads)
     return tuple([_given(number, found.get(node), x, node, allows, materialize_grads)
                   for number, (x, node) in enumerate(zip(asked, nodes))])

@@ -52,9 +52,9 @@ class saved_tensors_hooks(Packing):
     """Within the block, `pack_hook(tensor)` decides what is kept of each tensor that an op saves for its gradient.
 
     `unpack_hook` gets what it returned, at each use, and gives the tensor back: of the same shape, dtype and device.
-    Both run unrecorded; neither may write into a tensor that it gets. What `pack_hook` gives back unchanged is kept as
-    without hooks; a write into the memory of anything else is not noticed, as the hook may have copied it. Blocks nest,
-    and the innermost decides; threads have their own.
+    Both run unrecorded; neither may write into a tensor that it gets. A write into the memory of what `pack_hook` gave
+    back unchanged is noticed as without hooks, one into the memory of anything else is not, as the hook may have copied
+    it. Blocks nest, and the innermost decides; threads have their own.
 
     >>> import lucid_nb as lnb
     >>> sizes = []
@@ -88,9 +88,8 @@ class saved_tensors_hooks(Packing):
                 if version_of(given).count != count:
                     raise GradError(f"saved_tensors_hooks: pack_hook wrote into a tensor that {node.op.name} saved. "
                                     "Let it work on a copy.")
-                is_same = packed is given
-                kept.append((raw, None) if is_same else (packed, given))
-                versions.append(version if is_same else Version())
+                kept.append((packed, described(given)))
+                versions.append(version if packed is given else Version())
         node.saved = Packed(node.op.name, kept, unpack_hook)
         node.versions, node.stamp = tuple(versions), sum(version.count for version in versions)
 
@@ -100,13 +99,12 @@ class Packed:
 
     __slots__ = ("kept", "op", "unpack_hook")
 
-    def __init__(self, op: str, kept: Sequence[tuple[Any, Tensor | None]], unpack_hook: Callable) -> None:
-        self.op, self.unpack_hook = op, unpack_hook
-        self.kept = [(packed, None if given is None else described(given)) for packed, given in kept]
+    def __init__(self, op: str, kept: Sequence[tuple[Any, str]], unpack_hook: Callable) -> None:
+        self.op, self.kept, self.unpack_hook = op, kept, unpack_hook
 
     def __iter__(self) -> Iterator[Any]:
         with Aside():
-            return iter([packed if like is None else self._unpacked(packed, like) for packed, like in self.kept])
+            return iter([self._unpacked(packed, like) for packed, like in self.kept])
 
     def _unpacked(self, packed: Any, like: str) -> Any:
         found = self.unpack_hook(packed)
@@ -133,4 +131,4 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self) -> None:
         super().__init__(lambda x: x if x.device == "cpu" else (x.device, x.to("cpu")),
-                         lambda packed: packed[1].to(packed[0]))
+                         lambda packed: packed if isinstance(packed, Tensor) else packed[1].to(packed[0]))

@@ -118,7 +118,10 @@ class Start:
 def _like_primal(op: str, leaf: Any, x: Tensor) -> Tensor:
     """A tangent, checked against what it is a tangent of. Numbers, lists and arrays take its dtype and device."""
     if not isinstance(leaf, Tensor):
-        leaf = fresh(backend.of(x.raw).from_numpy(as_array(op, leaf).astype(x.dtype)))
+        array = as_array(op, leaf)
+        if not dtypes.can_cast(array.dtype, x.dtype, "same_kind"):
+            raise DTypeError(f"{op}: a tangent is {array.dtype}, and its primal {x.dtype}. Give one like it.")
+        leaf = fresh(backend.of(x.raw).from_numpy(array.astype(x.dtype)))
     leaf.refresh()
     if leaf.shape != x.shape or leaf.dtype != x.dtype or leaf.device != x.device:
         raise ShapeError(f"{op}: a tangent is {described(leaf)}, and its primal {described(x)}. Give one like it.")
@@ -126,16 +129,31 @@ def _like_primal(op: str, leaf: Any, x: Tensor) -> Tensor:
 
 
 def as_float(op: str, leaf: Any, what: str) -> Tensor:
-    """A leaf as a tensor that can have a gradient. Python's integers are taken for floats."""
+    """A leaf as a tensor that can have a gradient. Python's integers are taken for floats.
+
+    A number stays a value, which `+=` rebinds.
+    """
     if isinstance(leaf, Tensor):
         x = leaf.refresh()
     elif isinstance(leaf, (bool, int, float, complex)):
-        x = fresh(np.asarray(leaf, np.complex128 if isinstance(leaf, complex) else dtypes.default_dtype()))
+        x = Tensor(np.asarray(leaf, np.complex128 if isinstance(leaf, complex) else dtypes.default_dtype()), None, True)
     else:
-        x = as_operand(op, leaf, "cpu")
+        x = _as_number(op, leaf, what)
     if not dtypes.is_inexact(x.dtype):
         raise DTypeError(f"{op}: {what} holds {described(x)}, which has no gradient. Use .astype('float64'), or leave "
                          "it out of argnums.")
+    return x
+
+
+def _as_number(op: str, leaf: Any, what: str) -> Tensor:
+    """What is neither a tensor nor a number of Python."""
+    try:
+        x = as_operand(op, leaf, "cpu")
+    except DTypeError:
+        raise DTypeError(f"{op}: {what} holds {told(leaf)}, of {type(leaf).__name__}, which has no gradient. Pass it "
+                         "apart from what is differentiated, or as a field of a dataclass with "
+                         'metadata={"static": True}.') from None
+    x.is_value = isinstance(leaf, np.generic)
     return x
 
 

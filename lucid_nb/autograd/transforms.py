@@ -139,7 +139,8 @@ def vjp(f: Callable, *primals: Any, has_aux: bool = False) -> tuple:
 
     def vjp_fn(cotangents: Any) -> tuple:
         given = trees.leaves_like("vjp", "the cotangent", structure, cotangents)
-        return tuple(start.unflatten(start.pull(outputs, list(map(seed_gradient, outputs, given)), True)))
+        seeds = [seed_gradient(output, cotangent, "vjp") for output, cotangent in zip(outputs, given)]
+        return tuple(start.unflatten(start.pull(outputs, seeds, True)))
     kept = start.outcome((trees.unflatten(structure, outputs), aux))
     return (kept[0], vjp_fn, kept[1]) if has_aux else (kept[0], vjp_fn)
 

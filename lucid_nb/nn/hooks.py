@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..array import Tensor
 from ..autograd import Function
-from ..errors import DTypeError, GradError
+from ..errors import DTypeError, GradError, described
 from ..tape import is_recording
 
 if TYPE_CHECKING:
@@ -145,6 +145,10 @@ class Ends:
         if len(found) != len(gradients):
             raise GradError(f"{type(self.module).__name__}: a {name} gives {len(found)} gradients instead of "
                             f"{len(gradients)}. Let it give None, or one for each.")
+        for number, (new, old) in enumerate(zip(found, gradients)):
+            if new is not None and old is not None and described(new) != described(old):
+                raise GradError(f"{type(self.module).__name__}: a {name} gives {described(new)} as gradient {number}, "
+                                f"which is {described(old)}. Let it give None, or one like it.")
         return found
 
 

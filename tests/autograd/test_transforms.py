@@ -189,9 +189,25 @@ def test_complex_derivatives_keep_pytorch_s_convention():
 
 
 # -------------------------------------------------------------------------------------------------- refusals
+def write_into(x):
+    x *= 2
+    return (x * x).sum()
+
+
+def write_into_view(x):
+    part = x[:1]
+    part += 1
+    return (x * x).sum()
+
+
 @pytest.mark.parametrize(("call", "error", "text"), [
     (lambda: lnb.grad(lambda x: x)(lnb.ones(2)), GradError, "not one number. Sum it, or use vjp"),
     (lambda: lnb.grad(lambda x: (x, x))(1.0), GradError, r"grad: the function gives '\(\*, \*\)'"),
+    (lambda: lnb.hessian(write_into)(lnb.ones(2)), GradError, "in-place multiply: the tensor is an argument of a func"),
+    (lambda: lnb.grad(write_into_view)(lnb.tensor([1.0], requires_grad=True)), GradError, "is a view of an argument"),
+    (lambda: lnb.grad(lambda x: 1.0)(["text"]), DTypeError, "argument 0 holds 'text', of str, which has no gradient"),
+    (lambda: lnb.jvp(lnb.sin, (1.0,), (1j,)), DTypeError, "jvp: a tangent is complex128, and its primal float64"),
+    (lambda: lnb.vjp(lnb.sin, lnb.ones(2))[1](None), ShapeError, "the cotangent is nested as"),
     (lambda: lnb.grad(lambda x: x, has_aux=True)(1.0), GradError, "has_aux=True, and the function gives a Tensor"),
     (lambda: lnb.grad(lambda x: x.sum())(lnb.arange(3)), DTypeError, "argument 0 holds .*int64.*astype"),
     (lambda: lnb.grad(lambda x: x * 1j)(1.0), GradError, "complex128.*Take its real part"),
@@ -201,13 +217,32 @@ def test_complex_derivatives_keep_pytorch_s_convention():
     (lambda: lnb.jvp(lnb.sin, (lnb.ones(2),), (lnb.ones(3),)), ShapeError, r"a tangent is shape \(3,\).*its primal"),
     (lambda: lnb.jvp(lnb.sin, (1.0,), (1.0, 2.0)), ShapeError, "jvp: got 2 tangents for 1 arguments"),
     (lambda: lnb.hvp(lnb.sin, lnb.ones(()), lnb.ones(2)), ShapeError, "hvp: a tangent is shape"),
-    (lambda: lnb.vjp(lnb.sin, lnb.ones(2))[1](lnb.ones(3)), GradError, r"the gradient is float64 \(3,\)"),
+    (lambda: lnb.vjp(lnb.sin, lnb.ones(2))[1](lnb.ones(3)), GradError, r"vjp: the gradient is float64 \(3,\)"),
     (lambda: lnb.vjp(lambda x: (x, x), 1.0)[1](1.0), ShapeError, "the cotangent is nested as"),
     (lambda: lnb.jacobian(lnb.sin, mode="both"), GradError, "mode is 'both'"),
     (lambda: lnb.jacobian(lambda z: z * z, mode="reverse")(1j), GradError, "no complex derivative")])
 def test_refusals_say_what_is_wrong(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_a_write_into_an_argument_leaves_the_leaf_of_the_caller_alone():
+    leaf = lnb.tensor([1.0, 2.0], requires_grad=True)
+    for function in (write_into, write_into_view):
+        for x in (leaf, leaf * 1):
+            with pytest.raises(GradError):
+                lnb.grad(function)(x)
+    assert leaf.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("number", [3, 3.0, np.float64(3), np.float32(3)])
+def test_numbers_are_rebound_as_they_are_by_python(number):
+    def f(x):
+        y = x
+        x *= 2
+        return x * x * y
+    assert lnb.value_and_grad(f)(number) == (f(number), 12 * number ** 2)
+    assert float(lnb.grad(lnb.grad(f))(number)) == 24 * number
 
 
 # ------------------------------------------------------------------------------------------------- HIPS names

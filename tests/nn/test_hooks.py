@@ -140,7 +140,8 @@ def test_what_hooks_give_is_checked():
     for register, found, message in (
             ("register_full_backward_hook", lambda m, gi, go: (None,) * 3, "full_backward_hook gives 3 gradients"),
             ("register_full_backward_pre_hook", lambda m, go: go * 2, "full_backward_pre_hook gives 2 gradients"),
-            ("register_full_backward_hook", lambda m, gi, go: gi[0][0], r"module_input: backward gives shape \(3,\)")):
+            ("register_full_backward_hook", lambda m, gi, go: gi[0][0], r"Tanh: a full_backward_hook gives shape"),
+            ("register_full_backward_pre_hook", lambda m, go: (2.0,), "Tanh: a full_backward_pre_hook gives a float")):
         layer = nn.Tanh()
         getattr(layer, register)(found)
         with pytest.raises((GradError, ShapeError), match=message):
