@@ -13,6 +13,7 @@ from .raw import Batched, common
 Rule = Callable[..., Any]
 rules: dict[str, Rule] = {}
 NAMES = {*ENTRIES, "put_slice", "sample", "sample_input_grad", "sample_weight_grad"} - {"assign"}
+FAST = {"moments"}                    # entries that serve only where the device below has them
 COUNTING = {"nonzero", "unique"}      # entries whose results are as large as the values say
 
 
@@ -36,7 +37,7 @@ class Device:
         self.UNSUPPORTED = {"assign": "Use put_slice, which gives a new array."}
 
     def __getattr__(self, entry: str) -> Any:
-        if entry not in NAMES:
+        if entry not in NAMES and not (entry in FAST and self.under.has(entry)):
             raise AttributeError(entry)
         found = partial(rules[entry], self) if entry in rules else partial(_example_by_example, self, entry)
         setattr(self, entry, found)

@@ -15,7 +15,17 @@ from . import reducers
 from .logic import where as choose
 from .movement import as_tensor, astype, deliver
 from .reduction import Axis, deliver_places, extreme, mask_of, place, prod, sum, total
-from .statistics import correction_of, float_operand, mean_of, quotient, squared_deviations, std, var, warn_where
+from .statistics import (
+    correction_of,
+    float_operand,
+    mean_of,
+    quotient,
+    root_of,
+    squared_deviations,
+    std,
+    var,
+    warn_where,
+)
 
 
 def _may_have_nan(x: Tensor) -> bool:
@@ -212,4 +222,4 @@ def nanstd(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None =
     if not _may_have_nan(x):
         return std(x, axis, dtype, out, correction, keepdims, where=where, mean=mean)
     found, wanted = _nan_variance("nanstd", x, axis, dtype, correction, keepdims, where, mean)
-    return deliver("nanstd", astype(functions["sqrt"](found), wanted, copy=False), out)
+    return deliver("nanstd", astype(root_of(found), wanted, copy=False), out)

@@ -9,7 +9,8 @@ from .. import backend, dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor, fresh
 from ..errors import DTypeError, ShapeError
-from ..expr import Expr, Vocabulary
+from ..expr import Expr, Vocabulary, entry, m
+from ..expr import quotient as absorbing_quotient
 from ..op import ALL, Info, Primitive, registry
 from ..register import functions, public
 from .movement import as_tensor, astype, broadcast_to, deliver
@@ -28,6 +29,18 @@ def _size_squared(m: Vocabulary, z: Expr) -> Expr:
     return m.real(m.conjugate(z) * z)
 
 
+@entry(expansion=lambda m, v: m.sqrt(v), cost=6, flops=6)
+def root_of_variance(g: Expr, y: Expr, v: Expr) -> tuple[Expr]:
+    """Of equals the gradient of the standard deviation is 0, and jumps there: so is every further derivative."""
+    return (m.where(y == 0, 0, absorbing_quotient(0.5 * g, y)),)
+
+
+def _deviation(m: Vocabulary, variance: Expr) -> Expr:
+    """The standard deviation."""
+    return m.root_of_variance(variance)
+
+
+internal(_deviation, 1)
 internal(_scaled_deviation, 3)
 internal(_size_squared, 1)
 
@@ -43,15 +56,17 @@ def _pull_mean(ops: Any, info: Info, g: Any, axes: shapes.Shape, keepdims: bool)
     return (ops.broadcast_to(ops.multiply(spread(ops, info, g, axes), 1 / count), shape=info.shape(0)),)
 
 
+def _mean_by_moments(table: Any, x: Any, axes: shapes.Shape, keepdims: bool) -> Any:
+    return table.cast(table.moments(x, axes, keepdims)[0], table.dtype_of(x))
+
+
 def _variance_by_moments(table: Any, x: Any, axes: shapes.Shape, keepdims: bool, degrees: float) -> Any:
     _, square = table.moments(x, axes, keepdims)
-    return (square / degrees).astype(real_dtype(table.dtype_of(x)))
+    return table.cast(registry["divide"].run((square, degrees)), real_dtype(table.dtype_of(x)))
 
 
 # Both for devices that have the entry `moments`. The mean of equal elements is exactly their value.
-_centre = Primitive("centre", lambda table, x, axes, keepdims:
-                    table.moments(x, axes, keepdims)[0].astype(table.dtype_of(x)), _pull_mean, flops=flops.per_input(1),
-                    linear=ALL)
+_centre = Primitive("centre", _mean_by_moments, _pull_mean, flops=flops.per_input(1), linear=ALL)
 _variance = Primitive("variance", _variance_by_moments, _pull_variance, keeps=(0,), flops=flops.per_input(4))
 
 
@@ -187,17 +202,23 @@ def var(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = No
     return deliver("var", astype(found, wanted, copy=False), out)
 
 
+def root_of(variance: Tensor) -> Tensor:
+    """The standard deviation."""
+    found: Tensor = apply(registry["deviation"], (variance,))
+    return found
+
+
 @public()
 def std(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, ddof: float = 0,
         keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: float | None = None) -> Tensor:
-    """Standard deviation over axes, the square root of `var`; of equal elements it is 0, with gradient 0.
+    """Standard deviation over axes, the square root of `var`; of equal elements it is 0, with all derivatives.
 
     >>> import lucid_nb as lnb
     >>> lnb.std(lnb.tensor([1.0, 5.0]))
     tensor(2.)
     """
     found, wanted = variance("std", x, axis, dtype, correction_of("std", ddof, correction), keepdims, where, mean)
-    return deliver("std", astype(functions["sqrt"](found), wanted, copy=False), out)
+    return deliver("std", astype(root_of(found), wanted, copy=False), out)
 
 
 @public()

@@ -124,8 +124,8 @@ def _hypot(m: Vocabulary, a: Expr, b: Expr) -> Expr:
 
 
 def unit(part: Operand, size: Expr) -> Expr:
-    """A coordinate over the length of its vector; 0 at the origin."""
-    return m.absorbing_quotient(part, size)
+    """A coordinate over the length of its vector; 0 at the origin, with all derivatives."""
+    return m.where(size == 0, 0, m.absorbing_quotient(part, size))
 
 
 @entry(expansion=_hypot, cost=10)

@@ -20,8 +20,8 @@ INFINITY = float("inf")
 
 # ---------------------------------------------------------------------------------------------- primitives
 def _along_unit(m: Vocabulary, x: Expr, size: Expr, g: Expr) -> Expr:
-    """g times x / size, 0 at 0."""
-    return m.absorbing_product(g, m.absorbing_quotient(x, size))
+    """g times x / size; 0 where size is, with all derivatives: the gradient jumps there, and has no slope."""
+    return m.absorbing_product(g, m.where(size == 0, 0, m.absorbing_quotient(x, size)))
 
 
 def _along_sign(m: Vocabulary, x: Expr, g: Expr) -> Expr:

@@ -93,6 +93,41 @@ def test_variance_of_equals_is_exactly_zero(count, value, device):
             x.zero_grad()
 
 
+LENGTHS = {
+    "std": lambda x: lnb.std(x + 2),
+    "std of ddof": lambda x: lnb.std(x + 2, ddof=1),
+    "std where": lambda x: lnb.std(x, where=np.array([True, True, False])),
+    "std about a mean": lambda x: lnb.std(x, mean=x.mean(keepdims=True)),
+    "nanstd": lambda x: lnb.nanstd(lnb.concat([x, lnb.tensor([lnb.nan])])),
+    "norm": lnb.linalg.norm,
+    "fro": lambda x: lnb.linalg.norm(x[None], "fro"),
+    "hypot": lambda x: lnb.hypot(x[0], x[1]),
+    "arctan2": lambda x: lnb.arctan2(x[0], x[1]),
+    "angle": lambda x: lnb.angle(x[0] + 1j * x[1]),
+    "size": lambda x: lnb.abs(x[0] + 1j * x[1]),
+    "pdist": lambda x: lnb.nn.functional.pdist(lnb.stack([x, 0 * x])).sum(),
+    "pairwise_distance": lambda x: lnb.nn.functional.pairwise_distance(x[None], 0 * x[None], eps=0).sum(),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_all_derivatives_of_a_length_are_zero_where_it_is(name):
+    # As PyTorch has it for std and the sizes of complex numbers; its norm, hypot and arctan2 are NaN there.
+    f, x = LENGTHS[name], lnb.zeros(3)
+    once = lnb.grad(f)
+    assert not once(x).numpy().any()
+    assert not lnb.hessian(f)(x).numpy().any()
+    assert not lnb.jacobian(once, mode="reverse")(x).numpy().any()
+    assert not lnb.grad(lambda x: lnb.jacobian(once)(x).sum())(x).numpy().any()
+
+
+def test_hessian_of_variance_is_twice_the_centring_matrix_over_the_count():
+    exact = 2 / 3 * (np.eye(3) - 1 / 3)
+    for x in (lnb.tensor([1.0, 2.0, 5.0]), lnb.full(3, 2.0)):
+        assert_close(lnb.hessian(lnb.var)(x), exact, rtol=1e-14)
+        assert_close(lnb.jacobian(lnb.grad(lnb.var), mode="reverse")(x), exact, rtol=1e-14)
+
+
 @pytest.mark.serial
 @pytest.mark.parametrize("shape, axis", [((300_001,), 0), ((2, 200_003), 1), ((40_000, 9), 0),
                                          ((3, 20_000, 5), (0, 1))], ids=str)
