@@ -74,7 +74,8 @@ class detect_anomaly:
 
     GradError names the op, and the file and line of its forward call; any other error of backward (of a hook, of a
     function of one's own) gets a note with them. `check_nan=False`: notes alone. Looking at every gradient takes time;
-    the forward pass may lie outside. `config.check_nan` looks everywhere.
+    the forward pass may lie outside. On a GPU each op is waited for, so that its error is raised where it was called.
+    `config.check_nan` looks everywhere.
 
     >>> import lucid_nb as lnb
     >>> x = lnb.tensor(0.0, requires_grad=True)
@@ -92,11 +93,17 @@ class detect_anomaly:
 
     def __enter__(self) -> "detect_anomaly":
         self.before.append(tape.modes.anomaly)
-        tape.modes.anomaly = self.mode
+        _set(self.mode)
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        tape.modes.anomaly = self.before.pop()
+        _set(self.before.pop())
+
+
+def _set(mode: bool | None) -> None:
+    """The mode of this thread; devices that work behind the program's back wait for each op meanwhile."""
+    tape.modes.anomaly = mode
+    backend.tell_devices("watch", mode is not None)
 
 
 class set_detect_anomaly(detect_anomaly):
@@ -110,7 +117,7 @@ class set_detect_anomaly(detect_anomaly):
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         super().__init__(check_nan)
         self.before.append(tape.modes.anomaly)
-        tape.modes.anomaly = self.mode if mode else None
+        _set(self.mode if mode else None)
 
     def __enter__(self) -> "set_detect_anomaly":
         """The mode is set already."""
@@ -156,8 +163,8 @@ def _hides(raw_call: tape.Caller, node: tape.Node, g: Any, gradients: Any) -> bo
     plain = None if plan.op is None else without_absorption(plan.op)
     if plain is None:
         return False
-    shadow = tape.Node(node.op, replace(plan, op=plain, is_bound=False, compiled=None), node.edges, node.like,
-                       node.saved, node.versions, node.stamp, node.place)
+    shadow = tape.Node(node.op, replace(plan, op=plain, is_bound=False, step=None), node.edges, node.like,
+                       node.saved, node.versions, node.place)
     arriving = {index: raw_of(part) for index, part in g.items()} if type(g) is dict else raw_of(g)
     with np.errstate(all="ignore"):
         others = node.op.pullback(shadow, arriving, raw_call)

@@ -68,6 +68,13 @@ def table(device: str) -> Table:
     return found
 
 
+def tell_devices(entry: str, *arguments: Any) -> None:
+    """Call an entry of every device in use that has it."""
+    for found in list(_tables.values()):
+        if found.has(entry):
+            getattr(found, entry)(*arguments)
+
+
 def of(raw: Any) -> Table:
     """The table of the device that a raw array lives on."""
     return _by_type.get(type(raw)) or _of_numpy()

@@ -15,7 +15,7 @@ from .gemm import matmul
 from .index import compress, expand, gather, nonzero, scatter, scatter_add, scatter_along, take_along
 from .interop import LEGACY_STREAM, array_interface, describe, make_wait, of_interface, over
 from .reduce import arg_reduce, reduce
-from .runtime import description, is_available, synchronize
+from .runtime import description, is_available, synchronize, watch
 from .scan import extreme_scan, recurrence, scan
 from .softmax import (
     cross_entropy,
@@ -37,7 +37,7 @@ __all__ = [
     "extreme_scan", "recurrence", "scan",
     "iota", "is_available", "log_softmax", "log_softmax_grad", "logsumexp", "map", "matmul", "nonzero", "pad",
     "permute", "real", "reduce", "reinterpret", "repeat", "reshape", "scatter", "scatter_add", "slice", "softmax",
-    "softmax_grad", "synchronize", "to_numpy",
+    "softmax_grad", "synchronize", "to_numpy", "watch",
 ]
 DEVICE = "cuda"
 ALIASES = True

@@ -65,7 +65,7 @@ class DeviceArray:
     @property
     def is_read_only(self) -> bool:
         """Was the memory borrowed from somebody who does not want it written?"""
-        return getattr(self.memory, "is_read_only", False)
+        return self.memory.is_read_only
 
     def __repr__(self) -> str:
         return f"DeviceArray(shape={self.shape}, element={self.element}, strides={self.strides}, offset={self.offset})"
@@ -213,6 +213,4 @@ def reinterpret(array: DeviceArray, dtype: np.dtype) -> DeviceArray:
     shape = (*array.shape[:-1], array.shape[-1] * old // new) if array.shape else ()
     last = array.strides[-1:] if old == new else (1,) * len(shape[-1:])        # one element has any stride
     strides = (*[stride * old // new for stride in array.strides[:-1]], *last)
-    memory = array.memory.view(storage(dtype))
-    memory.is_read_only = array.is_read_only
-    return DeviceArray(memory, shape, strides, array.offset * old // new, dtype)
+    return DeviceArray(array.memory.view(storage(dtype)), shape, strides, array.offset * old // new, dtype)

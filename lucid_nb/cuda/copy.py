@@ -24,7 +24,7 @@ def _cast(source: np.dtype, target: np.dtype) -> Kernels:
 
 def assign(target: DeviceArray, source: DeviceArray) -> None:
     """Write `source`, which broadcasts, into the view `target`; they may overlap."""
-    if source.memory is target.memory:
+    if source.memory.shares(target.memory):
         source = copy(source)
     _cast(source.element, target.element).run(target.shape, [source, target])
 

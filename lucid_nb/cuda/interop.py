@@ -12,6 +12,7 @@ from ..dlpack import CUDA, Block, on_host, row_major
 from ..errors import DeviceError
 from . import runtime
 from .array import DeviceArray
+from .memory import Memory
 from .runtime import SIMULATED, cuda
 from .scalars import storage
 
@@ -24,8 +25,8 @@ def describe(raw: DeviceArray) -> Block:
     return Block(start if raw.size else 0, raw.shape, raw.strides, raw.element, (CUDA, 0), raw.is_read_only, raw)
 
 
-def _address(memory: Any) -> int:
-    return memory._ary.ctypes.data if SIMULATED else memory.device_ctypes_pointer.value or 0
+def _address(memory: Memory) -> int:
+    return memory.array._ary.ctypes.data if SIMULATED else memory.array.device_ctypes_pointer.value or 0
 
 
 def over(block: Block) -> DeviceArray:
@@ -42,14 +43,14 @@ def over(block: Block) -> DeviceArray:
     return DeviceArray(memory, block.shape, block.strides, -lowest, block.dtype)
 
 
-def _flat(block: Block) -> Any:
+def _flat(block: Block) -> Memory:
     """Flat memory as kernels take it; it keeps the owner alive."""
     if SIMULATED:
         host = on_host(block)
-        return cuda.cudadrv.devicearray.FakeCUDAArray(host.view(storage(block.dtype)))
+        return Memory(cuda.cudadrv.devicearray.FakeCUDAArray(host.view(storage(block.dtype))))
     typestr = storage(block.dtype).str
     described = {"shape": block.shape, "typestr": typestr, "data": (block.address, False), "version": 3}
-    return cuda.from_cuda_array_interface(described, owner=block.owner)
+    return Memory(cuda.from_cuda_array_interface(described, owner=block.owner))
 
 
 def array_interface(raw: DeviceArray) -> dict[str, Any]:

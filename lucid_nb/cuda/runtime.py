@@ -1,11 +1,10 @@
-"""The one place that launches kernels and takes device memory: geometry, launchers, availability, forks.
+"""The one place that launches kernels: geometry, launchers, and what the simulator needs.
 
 Kernels are lazy: they compile at their first launch, for the types of that launch. Every launch uses the x axis of
 the grid only, whose limit is 2**31 - 1, and walks by the size of the grid, so no number of elements is too large.
 """
 
 import functools
-import os
 import sys
 import threading
 import warnings
@@ -14,16 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import BackendError, DeviceError
+from .. import config
+from ..errors import DeviceError
+from .driver import SIMULATED, cuda, description, is_available, require, synchronize, unavailable  # noqa: F401
+from .memory import Memory, allocate, download, upload  # noqa: F401
 
-try:
-    import numba_cuda  # noqa: F401  (without it Numba's own numba.cuda, an older one, would be found)
-    from numba import cuda
-except ImportError as missing:
-    raise BackendError(f"cuda: numba-cuda cannot be imported ({missing}). "
-                       "Install the extra, in a clone: pip install -e '.[cuda]'.") from missing
-
-SIMULATED = "simulator" in cuda.jit.__module__
 THREADS = 32 if SIMULATED else 256
 BLOCK = 8 if SIMULATED else 256                 # threads that merge in shared memory; each merge is slow to simulate
 MAX_BLOCKS = 2 if SIMULATED else 1 << 16
@@ -32,9 +26,9 @@ MIN_CHUNK = 8 if SIMULATED else 1024
 WARP = 4 if SIMULATED else 32                   # neighbours along x, so that a warp reads neighbouring elements
 
 
-def kernel(function: Callable) -> Any:
-    """A kernel, compiled at its first launch."""
-    return cuda.jit(function)
+def kernel(function: Callable, bounds: tuple[int, int] | None = None) -> Any:
+    """A kernel, compiled at its first launch; `bounds`: threads of a block, and blocks that registers leave room for."""
+    return cuda.jit(function) if SIMULATED or bounds is None else cuda.jit(function, launch_bounds=bounds)
 
 
 def inline(function: Callable) -> Any:
@@ -52,7 +46,7 @@ def shared_memory(shape: Any, dtype: np.dtype) -> Callable:
     scalar = dtype.type
 
     def take():
-        return cuda.shared.array(shape, dtype=scalar)
+        return cuda.shared.array(shape, dtype=scalar, alignment=16)
 
     def take_simulated():
         # The simulator's own way may give two threads of a block different arrays, and reads the stack each time.
@@ -102,113 +96,16 @@ def chunks_of(outer: int, count: int, inner: int) -> int:
     return min(ceil_div(count, MIN_CHUNK), ceil_div(FEW_BLOCKS, tiles))
 
 
-# -------------------------------------------------------------------------------------------- availability
-class _State:
-    """The process that uses the device, and why there is none."""
-
-    process: int | None = None
-    reason: str | None = None
-
-
-def is_available() -> bool:
-    """Can kernels run here? In the simulator always."""
-    if SIMULATED or _State.process is not None:
-        return True
-    try:
-        cuda.current_context()
-    except Exception as error:       # the driver's errors share no base class
-        _State.reason = f"{_first_line(error)} {_remedy(str(error))}"
-        return False
-    _State.reason = None if cuda.is_available() else (
-        "NVIDIA's compiler libraries are missing. Install the extra, in a clone: pip install -e '.[cuda]'.")
-    return _State.reason is None
-
-
-def _first_line(error: Exception) -> str:
-    """What the driver says, without its headings."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip(" :")]
-    text = next((line for line in lines if not line.startswith("Error at driver init")), type(error).__name__)
-    return text if text.endswith(".") else text + "."
-
-
-def _remedy(text: str) -> str:
-    """The line that mends it."""
-    if "driver library cannot be found" in text:
-        return "Install NVIDIA's driver (580 or newer), or use device='cpu'."
-    if "INSUFFICIENT_DRIVER" in text or "too old" in text or "UNSUPPORTED_PTX" in text:
-        return "Update NVIDIA's driver to 580 or newer."
-    if "NO_DEVICE" in text or "no CUDA-capable device" in text:
-        return "Check nvidia-smi and CUDA_VISIBLE_DEVICES, or use device='cpu'."
-    return "Check nvidia-smi, then install the extra, in a clone: pip install -e '.[cuda]'."
-
-
-def unavailable() -> str:
-    """Why there is no device, with the remedy; empty where there is one."""
-    return "" if is_available() else str(_State.reason)
-
-
-def _require(op: str) -> None:
-    """Raise unless this process may use the device."""
-    if _State.process is None:
-        if not is_available():
-            raise BackendError(f"{op}: CUDA is not usable. {_State.reason}")
-        _State.process = os.getpid()
-    elif _State.process != os.getpid():
-        raise DeviceError(f"{op}: this process was forked after process {_State.process} had used CUDA, and CUDA does "
-                          "not survive a fork. Start it with multiprocessing.get_context('spawn').")
-
-
-def description() -> str:
-    """The name of the device, for people."""
-    if SIMULATED:
-        return "CUDA simulator of numba-cuda"
-    _require("description")
-    device = cuda.get_current_device()
-    name = device.name.decode() if isinstance(device.name, bytes) else device.name
-    major, minor = device.compute_capability
-    memory = cuda.current_context().get_memory_info().total
-    return f"{name}, compute capability {major}.{minor}, {memory / 2**30:.0f} GiB"
-
-
-def synchronize() -> None:
-    """Wait until everything that was launched is done."""
-    if _State.process is not None:
-        _require("synchronize")
-        cuda.synchronize()
-
-
-# --------------------------------------------------------------------------------------- memory and launches
-def allocate(count: int, dtype: np.dtype) -> Any:
-    """Flat, uninitialised memory for `count` elements of a storage dtype; never of size 0, which CUDA refuses."""
-    _require("empty")
-    try:
-        return cuda.device_array(max(count, 1), dtype)
-    except Exception as error:       # CudaAPIError and MemoryError, by the allocator in use
-        if "OUT_OF_MEMORY" not in str(error) and not isinstance(error, MemoryError):
-            raise
-        free, total = cuda.current_context().get_memory_info()
-        raise DeviceError(f"empty: {count * dtype.itemsize} bytes asked, {free} of {total} free on the device. "
-                          "Use smaller batches, or delete tensors.") from None
-
-
-def upload(flat: np.ndarray) -> Any:
-    """Host memory copied to the device."""
-    _require("from_numpy")
-    if flat.size == 0:
-        return allocate(0, flat.dtype)
-    return cuda.to_device(flat)
-
-
-def download(flat: Any) -> np.ndarray:
-    """Device memory copied to the host, after everything launched before."""
-    _require("to_numpy")
-    return flat.copy_to_host()
+# -------------------------------------------------------------------------------------------------- launches
+def address(flat: Any) -> int:
+    """Where memory begins on the device; the simulator's is taken to be aligned."""
+    return 0 if SIMULATED else getattr(flat, "array", flat).device_ctypes_pointer.value
 
 
 _simulator = threading.RLock()       # the simulator runs one kernel at a time
 
 
-def _simulate(function: Any, blocks: int, threads: Any, arguments: tuple) -> None:
+def _simulate(function: Any, blocks: int, threads: Any, arguments: list[Any]) -> None:
     """Run a kernel in the simulator, whose threads do not inherit np.errstate.
 
     It waits for threads in a busy loop that would hold the interpreter for whole switch intervals.
@@ -225,11 +122,38 @@ def _simulate(function: Any, blocks: int, threads: Any, arguments: tuple) -> Non
 
 def launch(function: Any, blocks: int, threads: Any, *arguments: Any) -> None:
     """Run a kernel on flat memory and scalars, asynchronously."""
-    _require("launch")
+    require("launch")
+    plain = [given.array if type(given) is Memory else given for given in arguments]
     if SIMULATED:
-        _simulate(function, blocks, threads, arguments)
+        _simulate(function, blocks, threads, plain)
     else:
-        _launcher(function, blocks, threads)(*arguments)
+        _launcher(function, blocks, threads)(*plain)
+    if config.check_nan or _watching.on:
+        _finish(function)
+
+
+class _Watching(threading.local):
+    """Does this thread look for the op that fails?"""
+
+    on = False
+
+
+_watching = _Watching()
+
+
+def watch(on: bool) -> None:
+    """Wait for every kernel of this thread from now on, or no longer, so that errors are raised at their op."""
+    _watching.on = on
+
+
+def _finish(function: Any) -> None:
+    """Wait for a kernel, so that its error is raised where it was launched and not at a later op."""
+    try:
+        cuda.synchronize()
+    except Exception as error:       # the driver's errors share no base class
+        name = getattr(getattr(function, "py_func", function), "__name__", "kernel")
+        raise DeviceError(f"{name}: the GPU stopped in this kernel ({error}). Its memory is lost: restart the process, "
+                          "and check the shapes and indices that this op was given.") from error
 
 
 def launch_each(function: Any, count: int, *arguments: Any) -> None:

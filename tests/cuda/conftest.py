@@ -1,5 +1,6 @@
 """Where the CUDA tests can run: the simulator has a process of its own; compiling needs NVIDIA's compiler wheels."""
 
+import gc
 import importlib.util
 import os
 import re
@@ -34,6 +35,14 @@ def why_not_compiling():
     return ""
 
 
+@pytest.fixture
+def own_pool(monkeypatch):
+    """A pool of device memory that holds nothing from other tests."""
+    from lucid_nb.cuda.memory import pool
+    gc.collect()
+    monkeypatch.setattr(pool, "free", {})
+
+
 class MachineCode(NamedTuple):
     """What the compiler made of one kernel."""
 
@@ -52,7 +61,8 @@ def compile_kernel(dispatcher, arguments):
     from numba.cuda.typing.typeof import typeof
 
     types = tuple(map(typeof, arguments))
-    ptx, _ = cuda.compile(dispatcher.py_func, types, device=False, abi="numba", output="ptx", cc=CAPABILITY)
+    ptx, _ = cuda.compile(dispatcher.py_func, types, device=False, abi="numba", output="ptx", cc=CAPABILITY,
+                          launch_bounds=dispatcher.targetoptions.get("launch_bounds"))
     options = LinkerOptions(arch="sm_{}{}".format(*CAPABILITY), verbose=True, ptxas_options=["-v"])
     linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=options)
     code, log = linker.link("cubin").code, linker.get_info_log()
@@ -67,13 +77,16 @@ def compiled(monkeypatch):
     if reason := why_not_compiling():
         pytest.skip(reason)
     from lucid_nb.cuda import runtime
+    from lucid_nb.cuda.memory import Memory
     found = []
 
     def launch(function, blocks, threads, *arguments):
-        found.append(compile_kernel(function, arguments))
+        plain = [given.array if isinstance(given, Memory) else given for given in arguments]
+        found.append(compile_kernel(function, plain))
 
-    monkeypatch.setattr(runtime, "allocate", lambda count, dtype: np.zeros(max(count, 1), dtype))
-    monkeypatch.setattr(runtime, "upload", lambda flat: flat)
+    monkeypatch.setattr(runtime, "allocate", lambda count, dtype: Memory(np.zeros(max(count, 1), dtype)))
+    monkeypatch.setattr(runtime, "upload", Memory)
+    monkeypatch.setattr(runtime, "address", lambda flat: 0)
     monkeypatch.setattr(runtime, "download", lambda flat: flat)
     monkeypatch.setattr(runtime, "launch", launch)
     return found

@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from lucid_nb.cuda import runtime
+from lucid_nb.cuda import driver, memory, runtime
 from lucid_nb.errors import BackendError, DeviceError
 from lucid_nb.shapes import Window
 
@@ -57,18 +58,19 @@ def test_without_a_device_the_reason_and_the_remedy_are_one_line():
     table.synchronize()
 
 
-class Imagined:
-    """Flat memory that is only counted."""
+class Counted(NamedTuple):
+    """A flat array without memory."""
 
-    def __init__(self, count, dtype):
-        self.size, self.dtype = count, dtype
+    size: int
+    dtype: np.dtype
 
 
 @pytest.fixture
 def launches(monkeypatch):
     """What would be launched: (blocks, threads, arguments); no memory is taken and nothing runs."""
     found = []
-    monkeypatch.setattr(runtime, "allocate", Imagined)
+    monkeypatch.setattr(runtime, "allocate", lambda count, dtype: memory.Memory(Counted(count, dtype)))
+    monkeypatch.setattr(runtime, "address", lambda flat: 0)
     monkeypatch.setattr(runtime, "launch", lambda kernel, *rest: found.append(rest))
     return found
 
@@ -129,16 +131,16 @@ def test_fork_after_use_names_fork_and_spawn():
 
 @needs_simulator
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("[2] cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY")])
-def test_out_of_memory_says_what_was_asked(monkeypatch, error):
+def test_out_of_memory_says_what_was_asked(monkeypatch, own_pool, error):
     def refuse(*_):
         raise error
     monkeypatch.setattr(runtime.cuda, "device_array", refuse)
-    with pytest.raises(DeviceError, match=r"empty: 4000 bytes asked, .* free on the device\. Use"):
+    with pytest.raises(DeviceError, match=r"empty: 4000 bytes asked, .* free on the device, 0 pooled\. Use"):
         runtime.allocate(1000, np.dtype("float32"))
 
 
 @needs_simulator
-def test_other_driver_errors_are_not_called_out_of_memory(monkeypatch):
+def test_other_driver_errors_are_not_called_out_of_memory(monkeypatch, own_pool):
     def refuse(*_):
         raise RuntimeError("[999] cuMemAlloc: CUDA_ERROR_UNKNOWN")
     monkeypatch.setattr(runtime.cuda, "device_array", refuse)
@@ -155,8 +157,8 @@ def test_other_driver_errors_are_not_called_out_of_memory(monkeypatch):
 def test_reason_is_one_line_with_the_remedy(monkeypatch, text, remedy):
     def refuse():
         raise RuntimeError(text)
-    monkeypatch.setattr(runtime, "SIMULATED", False)
-    monkeypatch.setattr(runtime._State, "process", None)
+    monkeypatch.setattr(driver, "SIMULATED", False)
+    monkeypatch.setattr(driver._State, "process", None)
     monkeypatch.setattr(runtime.cuda, "current_context", refuse)
     reason = runtime.unavailable()
     assert remedy in reason and "\n" not in reason and "driver init" not in reason

@@ -15,6 +15,7 @@ import pytest
 import lucid_nb
 from lucid_nb import config
 from lucid_nb.kernels import memory
+from lucid_nb.recycling import size_class
 
 pytestmark = pytest.mark.serial
 ROOT = Path(lucid_nb.__file__).parents[1]
@@ -25,7 +26,7 @@ SHAPE = (512, 256)                       # float32: 512 KiB
 def own_pool(monkeypatch):
     """A pool that holds nothing from other tests."""
     gc.collect()
-    monkeypatch.setattr(memory, "_free", {})
+    monkeypatch.setattr(memory.pool, "free", {})
     monkeypatch.setattr(config, "memory_pool_mb", 16)
 
 
@@ -107,10 +108,10 @@ def test_export_outlives_its_array_unchanged(name):
 def test_memory_comes_back_when_the_export_ends(name):
     array = filled()
     held, seen = EXPORTS[name](array)
-    assert memory.pooled_bytes() == 0
+    assert memory.pool.waiting() == 0
     del array, held, seen
     gc.collect()
-    assert memory.pooled_bytes() == memory.size_class(512 << 10)
+    assert memory.pool.waiting() == size_class(512 << 10)
 
 
 def test_array_in_a_cycle_comes_back_once():
@@ -121,7 +122,7 @@ def test_array_in_a_cycle_comes_back_once():
     holder.array, holder.me = filled(1), holder
     del holder
     gc.collect()
-    assert seen == [512 * 256] and memory.pooled_bytes() == 512 << 10
+    assert seen == [512 * 256] and memory.pool.waiting() == 512 << 10
 
 
 # ------------------------------------------------------------------------------------------ arrays
@@ -163,8 +164,8 @@ def test_live_arrays_never_share_memory():
 
 @pytest.mark.parametrize("size", [1 << 18, (1 << 18) + 1, 300_001, 999_999, (1 << 30) - 1, 1 << 30])
 def test_size_classes_waste_at_most_an_eighth(size):
-    assert size <= memory.size_class(size) <= size * 9 / 8
-    assert memory.size_class(memory.size_class(size)) == memory.size_class(size)
+    assert size <= size_class(size) <= size * 9 / 8
+    assert size_class(size_class(size)) == size_class(size)
 
 
 # ------------------------------------------------------------------------------------------ bounds
@@ -174,20 +175,20 @@ def test_pool_is_bounded_and_drops_the_least_recently_used(monkeypatch):
     del old
     arrays = [memory.empty((3 << 18,), "uint8") for _ in range(5)]
     del arrays
-    assert memory.pooled_bytes() == 4 * (3 << 18)
-    assert len(memory._free[1 << 20]) == 0
+    assert memory.pool.waiting() == 4 * (3 << 18)
+    assert len(memory.pool.free[1 << 20]) == 0
 
 
 def test_pool_of_zero_keeps_nothing(monkeypatch):
     monkeypatch.setattr(config, "memory_pool_mb", 0)
     del [filled()][0]
-    assert memory.pooled_bytes() == 0
+    assert memory.pool.waiting() == 0
 
 
 def test_release_empties_the_pool():
     arrays = [filled() for _ in range(3)]
     del arrays
-    assert memory.release() == 3 * (512 << 10) and memory.pooled_bytes() == 0
+    assert memory.pool.release() == 3 * (512 << 10) and memory.pool.waiting() == 0
 
 
 def test_short_memory_releases_the_pool_and_tries_again(monkeypatch):
@@ -201,7 +202,7 @@ def test_short_memory_releases_the_pool_and_tries_again(monkeypatch):
         return block(size)
     monkeypatch.setattr(memory, "Block", short)
     array = memory.empty((1 << 20,), "uint8")
-    assert array.nbytes == 1 << 20 and len(calls) == 2 and memory.pooled_bytes() == 0
+    assert array.nbytes == 1 << 20 and len(calls) == 2 and memory.pool.waiting() == 0
 
 
 # ------------------------------------------------------------------------------------------ threads and processes
@@ -223,13 +224,14 @@ def test_threads_that_allocate_and_free_never_share():
     for caller in callers:
         caller.join(60)
         assert not caller.is_alive()
-    assert wrong == [] and memory.pooled_bytes() <= 16 << 20
+    assert wrong == [] and memory.pool.waiting() <= 16 << 20
 
 
 PROGRAM = """
 import os, sys
 import numpy as np
 from lucid_nb.kernels import memory
+from lucid_nb.recycling import size_class
 array = memory.empty((1 << 18,), "float32")
 array[:] = 1
 view = array[::2]

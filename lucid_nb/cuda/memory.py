@@ -1,0 +1,145 @@
+"""Device memory, recycled: asking the driver for memory takes longer than most kernels, and waits for the device.
+
+Everything is launched on one stream, so memory that comes back may be written by what is launched next, even while
+what read it still runs. Memory stays with the process until it is short; `release` gives back what waits.
+"""
+
+import math
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import config
+from ..errors import DeviceError
+from ..recycling import Recycler, size_class
+from .driver import SIMULATED, cuda, require
+
+SMALLEST = 512                                       # bytes of a block, the driver's own step
+STAGED = 1 << 20                                     # bytes; larger arrays go from the user's memory to the device
+KEPT = 8                                             # arrays over one block
+
+
+class Block:
+    """Device memory of one size class, and arrays over it: making one takes as long as a launch."""
+
+    __slots__ = ("arrays", "raw", "size")
+
+    def __init__(self, size: int) -> None:
+        self.raw, self.size = _from_driver(size), size
+        self.arrays: dict[tuple[int, np.dtype], Any] = {}
+
+    def array(self, count: int, dtype: np.dtype) -> Any:
+        """The block as numba's array of so many elements."""
+        found = self.arrays.get((count, dtype))
+        if found is None:
+            if len(self.arrays) == KEPT:
+                self.arrays.clear()
+            found = self.arrays[count, dtype] = _over(self.raw, count, dtype)
+        return found
+
+
+def _from_driver(size: int) -> Any:
+    """Bytes of the driver; MemoryError where there are none."""
+    try:
+        return cuda.device_array(size, np.uint8)
+    except Exception as error:                       # CudaAPIError and MemoryError, by the allocator in use
+        if "OUT_OF_MEMORY" in str(error):
+            raise MemoryError from None
+        raise
+
+
+def _over(raw: Any, count: int, dtype: np.dtype) -> Any:
+    """An array on the first bytes of another."""
+    if SIMULATED:
+        return raw[:count * dtype.itemsize].view(dtype)
+    return cuda.cudadrv.devicearray.DeviceNDArray((count,), (dtype.itemsize,), dtype, gpu_data=raw.gpu_data)  # type: ignore
+
+
+pool = Recycler(lambda size: Block(size), lambda: math.inf if config.memory_pool_mb else 0)
+
+
+class Memory:
+    """Flat memory as arrays hold it: numba's array, and the block that goes back when the last view has gone."""
+
+    __slots__ = ("array", "block", "is_read_only", "root", "size")
+
+    def __init__(self, array: Any, block: Block | None = None, root: "Memory | None" = None) -> None:
+        self.array, self.block, self.size = array, block, array.size
+        self.root = root
+        self.is_read_only: bool = root is not None and root.is_read_only
+
+    def __del__(self, pool: Recycler[Block] = pool, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if self.block is not None and not is_finalizing():
+            pool.give_back(self.block.size, self.block)
+
+    def __getitem__(self, part: slice) -> Any:
+        return self.array[part]
+
+    def view(self, dtype: np.dtype) -> "Memory":
+        """The same bytes as another dtype."""
+        return Memory(self.array.view(dtype), root=self.root or self)
+
+    def shares(self, other: "Memory") -> bool:
+        """Is it memory of the same block?"""
+        return (self.root or self) is (other.root or other)
+
+
+def allocate(count: int, dtype: np.dtype) -> Memory:
+    """Uninitialised memory for `count` elements of a storage dtype; never of size 0, which CUDA refuses."""
+    require("empty")
+    count = max(count, 1)
+    try:
+        block = pool.take(size_class(max(count * dtype.itemsize, SMALLEST)))
+    except MemoryError:
+        raise DeviceError(_short(count * dtype.itemsize)) from None
+    return Memory(block.array(count, dtype), block)
+
+
+def _short(asked: int) -> str:
+    free, total = cuda.current_context().get_memory_info()
+    return (f"empty: {asked} bytes asked, {free} of {total} free on the device, {pool.waiting()} pooled. "
+            "Use smaller batches, or delete tensors.")
+
+
+# -------------------------------------------------------------------------------------------------------- the host
+class Staging:
+    """Page-locked memory through which small arrays go to the device while it works: nobody waits for the copy."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.buffer: np.ndarray | None = None
+
+    def send(self, flat: np.ndarray, target: Any) -> None:
+        """Copy, when the copy before has left the buffer."""
+        with self.lock:
+            if self.buffer is None:
+                self.buffer, self.left, self.stream = cuda.pinned_array(STAGED, np.uint8), cuda.event(), \
+                    cuda.default_stream()
+            else:
+                self.left.synchronize()
+            staged = self.buffer[:flat.nbytes].view(flat.dtype)
+            staged[:] = flat
+            target.copy_to_device(staged, stream=self.stream)
+            self.left.record(self.stream)
+
+
+_staging = Staging()
+
+
+def upload(flat: np.ndarray) -> Memory:
+    """Host memory copied to the device."""
+    memory = allocate(flat.size, flat.dtype)
+    if 0 < flat.nbytes <= STAGED:
+        _staging.send(flat, memory.array)
+    elif flat.size:
+        memory.array.copy_to_device(flat)
+    return memory
+
+
+def download(flat: Any) -> np.ndarray:
+    """Device memory copied to the host, after everything launched before."""
+    require("to_numpy")
+    return (flat.array if isinstance(flat, Memory) else flat).copy_to_host()
