@@ -112,7 +112,7 @@ class Fused(Primitive):
         arity, specs = len(self.inputs), (*self.inputs, *self.results)
         inputs = [has_elements(spec, self.cols) for spec in specs]
         pairs = [(output, read(arity + number)) for number, output in enumerate(self.outputs) if given[number]]
-        found = rows.reverse([output for output, _ in pairs], [g for _, g in pairs], arity, inputs)
+        found = rows.reverse([output for output, _ in pairs], [g for _, g in pairs], arity, inputs, self.cols)
         along = rows.Along(inputs)
         routes: list[tuple[bool, int] | None] = []
         computed: list[Expr] = []

@@ -88,9 +88,9 @@ class Along:
         return g if is_wanted or not self(g) else row_sum(g)
 
 
-def reverse(outputs: Sequence[Expr], cotangents: Sequence[Expr], arity: int,
-            inputs: Sequence[bool]) -> tuple[Expr | None, ...]:
-    """As expr.reverse; `inputs` says which inputs, cotangents included, have elements along the row."""
+def reverse(outputs: Sequence[Expr], cotangents: Sequence[Expr], arity: int, inputs: Sequence[bool],
+            cols: int) -> tuple[Expr | None, ...]:
+    """As expr.reverse, for rows of so many elements; `inputs` says which inputs, cotangents included, have them."""
     is_along = Along(inputs)
     adjoint: dict[Expr, Expr] = {}
 
@@ -106,6 +106,8 @@ def reverse(outputs: Sequence[Expr], cotangents: Sequence[Expr], arity: int,
         if node.args and node in adjoint:
             rule = RULES.get(node.op) or vocabulary[node.op].rule
             for arg, part in zip(node.args, rule(adjoint[node], node, *node.args)):
+                if part is not None and is_along(node) and not (is_along(arg) or is_along(part)):
+                    part = part * lift(Scalar(cols))         # every element of the row gives the same
                 accumulate(arg, part)
     return tuple(adjoint.get(read(i)) for i in range(arity))
 

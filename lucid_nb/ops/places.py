@@ -64,7 +64,7 @@ def routed(x: Tensor, values: Tensor, places: Tensor, axis: int) -> Tensor:
 
 def wants_gradient(x: Tensor) -> bool:
     """Will somebody ask for the gradient of what is computed of x?"""
-    return x.node is not None and is_recording()
+    return x.requires_grad and is_recording()
 
 
 def pair(name: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:

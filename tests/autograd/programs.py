@@ -6,6 +6,7 @@ at the ends. Nothing comes near a kink or a tie.
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from hypothesis import strategies as st
@@ -36,14 +37,20 @@ def record_step(name):
     op, intervals = RECORDS[name], SMOOTH.get(name, RECORDS[name].facts.samples)
     function = getattr(lnb, name)
 
-    def step(operands, how, base):
+    @cache
+    def scaling(how):
+        """Places and radii of the operands, and the shift and the scale of the result: no part of a trace."""
         where = (0.3, 0.5, 0.7)[how % 3]
         places = [(low + where * (high - low), 0.15 * min(high - low, 2)) for low, high in intervals]
-        inside = [centre + radius * lnb.tanh(x) for (centre, radius), x in zip(places, operands)]
         ends = [float(function(*[centre + sign * radius for centre, radius in places])) for sign in (-1, 1)]
         middle = float(function(*[centre for centre, _ in places]))
         scale = max(abs(end - middle) for end in ends)
-        return (function(*inside) - middle) / (scale if scale > 1e-3 else 1.0)
+        return places, middle, scale if scale > 1e-3 else 1.0
+
+    def step(operands, how, base):
+        places, middle, scale = scaling(how)
+        inside = [centre + radius * lnb.tanh(x) for (centre, radius), x in zip(places, operands)]
+        return (function(*inside) - middle) / scale
     return step, op.arity
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import lucid_nb as lnb
 from lucid_nb.errors import DTypeError
+from lucid_nb.testing import check_grad
 
 RANDOM, MASK = np.random.default_rng(0), np.array([True, False, True])
 
@@ -96,3 +97,40 @@ def test_members_of_modules_that_are_replaced():
     np.testing.assert_allclose(gradient.numpy(), np.tanh(x), rtol=1e-14)
     module.w = lnb.nn.Parameter(lnb.asarray(2 * w))
     np.testing.assert_allclose(module(lnb.asarray(x)).detach().numpy(), np.tanh(x) * 2 * w + x, rtol=1e-14)
+
+
+X, Y = RANDOM.standard_normal((2, 3)), RANDOM.standard_normal((2, 1))
+
+
+@pytest.mark.parametrize("y", [Y, Y[1:], Y[0, 0]], ids=["one a row", "one row", "one number"])
+@pytest.mark.parametrize("function", [
+    lambda x, y: (lnb.tanh(x) + lnb.tanh(y)).mean(-1), lambda x, y: (x * 2 - y).sum(-1, keepdims=True) * y,
+    lambda x, y: lnb.where(x > 0, x, y).sum(-1), lambda x, y: ((x + y).sum(-1) ** 2) + (x * y).mean(-1),
+    lambda x, y: (x + y.sum(-1, keepdims=True)).var(-1) + (x - y).sum(-1), lambda x, y: (x + y).sum()])
+def test_a_value_of_a_row_is_as_often_in_its_sum_as_the_row_has_elements(function, y):
+    y = y.reshape(-1)[None] if y.ndim == 1 else y
+    fused = lnb.fuse(function)
+    check_grad(fused, X, y)
+    assert "fused" in fused.explain() and "not fused" not in fused.explain()
+
+
+@pytest.mark.parametrize("function, count", [
+    (lambda x: lnb.sort(x * 2, 0), 6), (lambda x: lnb.partition(x, 1), 6), (lambda x: lnb.unique(x + 1), 6),
+    (lambda x: lnb.cummax(x * 3, 0)[0], 6), (lambda x: lnb.median(x * 2), 1), (lambda x: lnb.topk(x, 2)[0], 4)])
+def test_ops_that_have_another_way_for_gradients(function, count):
+    weights = lnb.asarray(np.arange(1.0, count + 1))
+    fused = lnb.fuse(function)
+    found, expected = [lnb.grad(lambda x, f=f: (f(x).reshape(-1) * weights).sum())(X) for f in (fused, function)]
+    assert np.array_equal(found.numpy(), expected.numpy()) and np.any(expected.numpy())
+
+
+def test_tensors_from_elsewhere_that_come_to_want_gradients():
+    x, w = lnb.tensor([1.0, 2.0]), lnb.tensor([3.0, -1.0])
+    fused = lnb.fuse(lambda x: (x * lnb.sort(w) + w.detach()).sum())
+    for wanted in (False, True, False, True):
+        w.requires_grad, w.grad = wanted, None
+        found = fused(x)
+        assert found.item() == 7 and found.requires_grad == wanted
+        if wanted:
+            found.backward()
+            assert w.grad.tolist() == [2, 1]
