@@ -14,7 +14,7 @@ from typing import Any
 from . import backend, expr, tape
 from .anomaly import raw_of
 from .array import Tensor
-from .backward import RecordingRunner, Runner, pulled, recording_runner
+from .backward import RecordingRunner, Runner, pulled, raw_runner, recording_runner
 from .batched import arranged, built, levels_of, merged, taken_apart
 from .batched.levels import Levels
 from .dtypes import is_inexact
@@ -29,6 +29,8 @@ def push(roots: Sequence[Any], tangents: Mapping[Any, Any], call: Runner) -> lis
 
     On raw arrays, or, where `call` records, on Tensors.
     """
+    if call is raw_runner and tape.modes.counter is not None:
+        call = tape.modes.counter.runner
     known: dict[Any, Any] = dict(tangents)
     order = reachable(roots)
     several = {port.node for port in order if type(port) is tape.Port}      # nodes whose results have ports
@@ -92,7 +94,7 @@ def _of_formula(op: Elementwise, node: tape.Node, tangents: Sequence[Any], call:
     if push_op is None:
         return None if plan.is_single else {}
     arguments = [*op.kept(node, call), *[t for t, is_given in zip(tangents, given) if is_given]]
-    if node.like is None and not call.records:               # one shape: the kernel, without the rules of broadcasting
+    if node.like is None and call.is_quick:                  # one shape: the kernel, without the rules of broadcasting
         compiled = push_op.compile(arguments)
         results = (compiled.kernel if arguments[0].size < LARGE else compiled.large)(*arguments)
     else:

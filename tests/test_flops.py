@@ -245,6 +245,13 @@ def test_create_graph_is_counted():
     assert counted(step)["multiply"] == 12
 
 
+def test_forward_mode_is_counted():
+    x, a, b = lnb.ones(6), lnb.ones((2, 3)), lnb.ones((3, 4))
+    assert counted(lambda: lnb.jvp(lnb.exp, (x,), (x,))) == {"exp": 60, "exp_push": 6}
+    assert counted(lambda: lnb.jvp(lambda a, b: a @ b, (a, b), (a, b))) == {"matmul": 3 * 24, "add": 8}
+    assert counted(lambda: lnb.hvp(lambda x: (x * x).sum(), x, x))["multiply_gradient_push"] > 0
+
+
 def test_optimizer_steps_are_counted():
     w = nn.Parameter(np.ones(6, np.float32))
     optimizer = lnb.optim.SGD([w], lr=0.1)
