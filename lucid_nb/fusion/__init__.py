@@ -6,7 +6,7 @@
 import functools
 from collections.abc import Callable
 from types import MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,10 +16,13 @@ from ..array import Tensor
 from ..errors import DTypeError
 from ..trees import flatten, unflatten
 from .plan import Plan
+from .surroundings import Surroundings, key_of
 from .traced import Traced, Untraceable
 from .watching import is_tracing, traced
 
 PLANS = 256          # sets of shapes and dtypes that a function remembers
+VARIANTS = 8         # plans for each, in other surroundings
+PATIENCE = 3         # traces of a function that changes its surroundings, before it runs as it is ever after
 
 
 def fuse(function: Callable | None = None, *, explain: bool = False) -> Any:
@@ -46,13 +49,20 @@ def fuse(function: Callable | None = None, *, explain: bool = False) -> Any:
     return functools.partial(fuse, explain=explain) if function is None else FusedFunction(function, explain)
 
 
+class Known(NamedTuple):
+    """A plan, or why there is none, and the surroundings in which that holds."""
+
+    plan: Plan | Untraceable
+    surroundings: Surroundings
+
+
 class FusedFunction:
     """What `fuse` gives: calls a function by plans, one for each set of shapes and dtypes."""
 
     def __init__(self, function: Callable, prints: bool = False) -> None:
         self.function, self.prints = function, prints
-        self.plans: dict[Any, Plan | Untraceable] = {}
-        self.modules: list[Any] = []               # whose training mode plans depend on
+        self.plans: dict[Any, list[Known]] = {}
+        self.changes = 0                           # traces in which the function changed what it finds
         self.latest: Plan | Untraceable | None = None
         functools.update_wrapper(self, function)
 
@@ -67,36 +77,49 @@ class FusedFunction:
                    if isinstance(x, (Tensor, np.ndarray))]
         key = (structure, tape.modes.enabled, *[key_of(x) for x in leaves])
         try:
-            plan = self.plans.get((key, *[module.training for module in self.modules]))
+            known = self.plans.get(key, ())
         except TypeError:
             raise DTypeError(f"fuse: an argument of {getattr(self.function, '__name__', 'the function')} cannot be "
                              "hashed, as a set cannot. Pass tensors, numbers, strings and trees of them.") from None
+        plan, captured = next(((plan, captured) for plan, surroundings in known
+                               if (captured := surroundings.current()) is not None), (None, []))
         if plan is None:
-            plan = self._learn(key, leaves, structure, tensors)
-        if isinstance(plan, Plan) and plan.is_current():           # functional_call puts others in their places
-            return plan.run(tensors)
-        return self.function(*arguments, **options)
+            plan, captured = self._learn(key, leaves, structure, tensors)
+        return plan.run(tensors, captured) if isinstance(plan, Plan) else self.function(*arguments, **options)
 
-    def _learn(self, key: Any, leaves: list[Any], structure: Any, tensors: list[Tensor]) -> Plan | Untraceable:
-        """The plan for arguments like these, or why there is none."""
+    def _learn(self, key: Any, leaves: list[Any], structure: Any, tensors: list[Tensor]) -> tuple[Any, list[Tensor]]:
+        """The plan for arguments like these, or why there is none, and the tensors that it reads."""
         def call(stand_ins: list[Traced]) -> Any:
             rest = iter(stand_ins)
             filled = [next(rest) if isinstance(x, (Tensor, np.ndarray)) else x for x in leaves]
             arguments, options = unflatten(structure, filled)
             return self.function(*arguments, **options)
         found: Plan | Untraceable
+        surroundings = Surroundings(self.function, leaves)
         try:
             if not tensors:
                 raise Untraceable("no argument is a tensor")
-            found = traced(call, tensors, self.modules)
+            found = traced(call, tensors, surroundings)
         except Untraceable as reason:
             found = reason
-        if len(self.plans) >= PLANS:
-            self.plans.clear()
-        self.plans[key, *[module.training for module in self.modules]] = self.latest = found
+        finally:
+            is_changed = surroundings.were_changed()
+        if is_changed:
+            found = Untraceable("it changes what it finds outside of it")
+            self.changes += 1
+        captured = surroundings.close(found.captured if isinstance(found, Plan) else ())
+        if not is_changed or self.changes > PATIENCE:              # the first time it may only have kept something
+            self._remember(key, Known(found, Surroundings(None, ()) if is_changed else surroundings))
+        self.latest = found
         if self.prints:
             print(self.explain())
-        return found
+        return found, captured
+
+    def _remember(self, key: Any, known: "Known") -> None:
+        """Keep a plan for arguments and surroundings, the newest first."""
+        if len(self.plans) >= PLANS:
+            self.plans.clear()
+        self.plans[key] = [known, *self.plans.get(key, ())][:VARIANTS]
 
     def explain(self) -> str:
         """What the latest plan fused, and why the rest was not."""
@@ -106,14 +129,3 @@ class FusedFunction:
         if isinstance(self.latest, Untraceable):
             return f"{name}: not fused, because {self.latest}"
         return f"{name}: {self.latest.explain()}"
-
-
-def key_of(leaf: Any) -> Any:
-    """What a plan depends on of an argument."""
-    if isinstance(leaf, Tensor):
-        return leaf.shape, leaf.dtype, type(leaf.raw), leaf.device, leaf.requires_grad
-    if isinstance(leaf, np.ndarray):
-        return leaf.shape, leaf.dtype
-    if isinstance(leaf, (float, complex, np.inexact)):
-        return type(leaf), repr(leaf)                # 0.0 equals -0.0, and nan not itself
-    return type(leaf), leaf

@@ -37,15 +37,10 @@ class Plan:
                  leaves: Sequence[tuple[bool, Any]]) -> None:
         self.captured, self.steps = list(captured), list(steps)
         self.results, self.leaves = results, list(leaves)   # (True, number of a value) or (False, the result itself)
-        self.members: list[tuple[Any, str, Any]] = []       # modules, names, and what was read of them
 
-    def is_current(self) -> bool:
-        """Have modules still the parameters, buffers and parts that they had?"""
-        return all(getattr(module, name, None) is value for module, name, value in self.members)
-
-    def run(self, arguments: Sequence[Tensor]) -> Any:
-        """The results."""
-        values: list[Any] = [*arguments, *self.captured]
+    def run(self, arguments: Sequence[Tensor], captured: Sequence[Tensor]) -> Any:
+        """The results; `captured`: the tensors from elsewhere, or what stands in their places."""
+        values: list[Any] = [*arguments, *captured]
         for step in self.steps:
             step.run(values)
         return unflatten(self.results, [values[leaf] if is_value else leaf for is_value, leaf in self.leaves])

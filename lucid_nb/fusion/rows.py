@@ -7,13 +7,7 @@ order. A reduction of rows is a node that expr.vocabulary does not know; its rul
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ..expr import Expr, Rule, lift, m, make, over, product, read, substitute, topological, vocabulary
-
-
-class Scalar(float):
-    """A number of the program, not of a formula: a kernel takes it when it runs, so that another compiles nothing."""
-
-    __slots__ = ()
+from ..expr import Expr, Rule, Scalar, lift, m, make, over, product, read, substitute, topological, vocabulary
 
 
 def row_sum(x: Expr) -> Expr:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import dtypes, shapes
-from ..expr import Expr, lift, m, make, read, substitute, topological, vocabulary
+from ..expr import Expr, Scalar, lift, m, make, read, substitute, topological, vocabulary
 from ..op import Elementwise, Primitive, registry
 from ..program import COMPUTE, type_program
 from . import rows
-from .rows import Scalar
 from .traced import Traced
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from .. import backend, register, tape
 from ..array import Tensor
 from . import positions
 from .plan import Plan
+from .surroundings import Surroundings
 from .trace import Trace
 from .traced import ASKS, READING, ReadsPositions, Traced, Untraceable
 
@@ -62,30 +63,27 @@ def as_step(name: str, call: Callable, operands: Sequence[Tensor]) -> Any:
     return found if isinstance(found, tuple) else (found,)
 
 
-def traced(function: Callable[[list[Traced]], Any], arguments: Sequence[Tensor], modules: list[Any]) -> Plan:
-    """The plan of a function of a list of tensors; Untraceable where it does what no plan can repeat.
-
-    `modules`: those whose training mode it reads are added.
-    """
+def traced(function: Callable[[list[Traced]], Any], arguments: Sequence[Tensor], surroundings: Surroundings) -> Plan:
+    """The plan of a function of a list of tensors; Untraceable where it does what no plan can repeat."""
     with _lock:
         trace = Trace(arguments)
-        with watched(trace), _noting(modules) as members:
-            plan = trace.plan(function(trace.arguments))
-        plan.members = members
-        return plan
+        with watched(trace), _noting(surroundings):
+            return trace.plan(function(trace.arguments))
 
 
 @contextmanager
-def _noting(modules: list[Any]) -> Iterator[list[tuple[Any, str, Any]]]:
-    """While it lasts, modules whose training mode this thread reads are added; gives the members that it reads."""
+def _noting(surroundings: Surroundings) -> Iterator[None]:
+    """While it lasts, members and training modes of modules that this thread reads are noted."""
     thread = threading.get_ident()
+    modes: list[tuple[Any, bool]] = []
     members: list[tuple[Any, str, Any]] = []
 
     def training(module: Any) -> bool:
         """The mode."""
-        if threading.get_ident() == thread and all(module is not other for other in modules):
-            modules.append(module)
-        return bool(vars(module)["training"])
+        mode = bool(vars(module)["training"])
+        if threading.get_ident() == thread:
+            modes.append((module, mode))
+        return mode
     kinds = [*MODAL]                     # the function may be the first to import nn
     for kind in kinds:
         kind.training = property(training)  # type: ignore[attr-defined]
@@ -93,11 +91,12 @@ def _noting(modules: list[Any]) -> Iterator[list[tuple[Any, str, Any]]]:
     for kind, method in zip(kinds, kept):
         kind.__getattr__ = _read_by(thread, method, members)  # type: ignore[attr-defined]
     try:
-        yield members
+        yield
     finally:
         for kind, method in zip(kinds, kept):
             kind.__getattr__ = method  # type: ignore[attr-defined]
             del kind.training  # type: ignore[attr-defined]
+        surroundings.see_members(modes, members)
 
 
 def _read_by(thread: int, method: Callable, members: list[tuple[Any, str, Any]]) -> Callable:

@@ -134,3 +134,15 @@ def test_tensors_from_elsewhere_that_come_to_want_gradients():
         if wanted:
             found.backward()
             assert w.grad.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("function", [lambda x: x * 0.0, lambda x: x * -0.0 + 1, lambda x: x ** 0.0, lambda x: 0.0 / x])
+def test_a_gradient_through_a_factor_of_zero_is_zero_and_not_none(function):
+    for value in (2.0, np.inf):
+        found = []
+        for call in (function, lnb.fuse(function)):
+            x = lnb.tensor([value], requires_grad=True)
+            with np.errstate(invalid="ignore"):
+                call(x).sum().backward()
+            found.append(x.grad.tolist())
+        assert found[0] == found[1] == [0]
