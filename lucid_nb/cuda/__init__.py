@@ -10,13 +10,19 @@ from .array import DeviceArray, as_strided, broadcast_to, empty, from_numpy, per
 from .array import slice_view as slice
 from .conv import conv, conv_input_grad, conv_weight_grad
 from .copy import assign, cast, concatenate, conjugate, copy, full, iota, pad, real, repeat, reshape, to_numpy
+from .counting import bin_places, bincount, histogram, span
 from .elementwise import map_program as map
 from .gemm import matmul
-from .index import compress, expand, gather, nonzero, scatter, scatter_add, scatter_along, take_along
+from .graphs import graph
+from .index import gather, take_along
 from .interop import LEGACY_STREAM, array_interface, describe, make_wait, of_interface, over
+from .masks import compress, expand, nonzero
+from .random import dropout, random_bits
 from .reduce import arg_reduce, reduce
 from .runtime import description, is_available, synchronize, watch
 from .scan import extreme_scan, recurrence, scan
+from .scatter import scatter, scatter_add, scatter_along
+from .search import isin, searchsorted, unique
 from .softmax import (
     cross_entropy,
     cross_entropy_grad,
@@ -26,15 +32,17 @@ from .softmax import (
     softmax,
     softmax_grad,
 )
+from .sort import argsort, partition, sort, topk
 from .vocabulary import NATIVE as _NATIVE
 
 __all__ = [
     "ALIASES", "DEVICE", "LEGACY_STREAM", "NATIVE", "RAW_TYPES", "UNSUPPORTED", "DeviceArray", "arg_reduce",
     "array_interface", "as_strided", "assign", "describe", "make_wait", "of_interface", "over",
     "broadcast_to", "cast", "compress", "concatenate", "conjugate", "conv", "conv_input_grad", "conv_weight_grad",
-    "copy", "cross_entropy", "cross_entropy_grad", "description", "dtype_of", "empty", "from_numpy", "full", "gather",
+    "copy", "cross_entropy", "cross_entropy_grad", "description", "dtype_of", "empty", "from_numpy", "full", "gather", "graph",
     "take_along", "scatter_along", "expand",
-    "extreme_scan", "recurrence", "scan",
+    "argsort", "bin_places", "bincount", "dropout", "extreme_scan", "histogram", "isin", "partition", "random_bits",
+    "recurrence", "scan", "searchsorted", "sort", "span", "topk", "unique",
     "iota", "is_available", "log_softmax", "log_softmax_grad", "logsumexp", "map", "matmul", "nonzero", "pad",
     "permute", "real", "reduce", "reinterpret", "repeat", "reshape", "scatter", "scatter_add", "slice", "softmax",
     "softmax_grad", "synchronize", "to_numpy", "watch",
@@ -42,9 +50,7 @@ __all__ = [
 DEVICE = "cuda"
 ALIASES = True
 RAW_TYPES = (DeviceArray,)
-UNSUPPORTED: dict[str, str] = dict.fromkeys(
-    "sort argsort partition topk searchsorted unique isin".split(),
-    "It has no kernel here yet: ops go through the host.")
+UNSUPPORTED: dict[str, str] = {}
 
 
 def NATIVE() -> frozenset[str]:

@@ -7,7 +7,8 @@ what read it still runs. Memory stays with the process until it is short; `relea
 import math
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,10 @@ KEPT = 8                                             # arrays over one block
 class Block:
     """Device memory of one size class, and arrays over it: making one takes as long as a launch."""
 
-    __slots__ = ("arrays", "raw", "size")
+    __slots__ = ("arrays", "pool", "raw", "size")
 
-    def __init__(self, size: int) -> None:
-        self.raw, self.size = _from_driver(size), size
+    def __init__(self, size: int, pool: "Pool") -> None:
+        self.raw, self.size, self.pool = _from_driver(size), size, pool
         self.arrays: dict[tuple[int, np.dtype], Any] = {}
 
     def array(self, count: int, dtype: np.dtype) -> Any:
@@ -58,7 +59,25 @@ def _over(raw: Any, count: int, dtype: np.dtype) -> Any:
     return cuda.cudadrv.devicearray.DeviceNDArray((count,), (dtype.itemsize,), dtype, gpu_data=raw.gpu_data)  # type: ignore
 
 
-pool = Recycler(lambda size: Block(size), lambda: math.inf if config.memory_pool_mb else 0)
+class Pool(Recycler[Block]):
+    """Blocks that wait to be used again."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda size: Block(size, self), lambda: math.inf if config.memory_pool_mb else 0)
+
+
+pool = Pool()
+
+
+@contextmanager
+def taken_from(other: Pool) -> Iterator[None]:
+    """Memory that is asked for in the block comes from another pool, and goes back there."""
+    global pool
+    before, pool = pool, other
+    try:
+        yield
+    finally:
+        pool = before
 
 
 class Memory:
@@ -71,9 +90,9 @@ class Memory:
         self.root = root
         self.is_read_only: bool = root is not None and root.is_read_only
 
-    def __del__(self, pool: Recycler[Block] = pool, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if self.block is not None and not is_finalizing():
-            pool.give_back(self.block.size, self.block)
+            self.block.pool.give_back(self.block.size, self.block)
 
     def __getitem__(self, part: slice) -> Any:
         return self.array[part]

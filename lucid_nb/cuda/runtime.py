@@ -8,7 +8,8 @@ import functools
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,14 +17,20 @@ import numpy as np
 from .. import config
 from ..errors import DeviceError
 from .driver import SIMULATED, cuda, description, is_available, require, synchronize, unavailable  # noqa: F401
-from .memory import Memory, allocate, download, upload  # noqa: F401
+from . import memory
+from .memory import Memory, allocate, download  # noqa: F401
 
 THREADS = 32 if SIMULATED else 256
 BLOCK = 8 if SIMULATED else 256                 # threads that merge in shared memory; each merge is slow to simulate
 MAX_BLOCKS = 2 if SIMULATED else 1 << 16
 FEW_BLOCKS = 2 if SIMULATED else 512            # below this a reduction is cut into chunks to fill the device
 MIN_CHUNK = 8 if SIMULATED else 1024
+UPLOAD = "upload"
+PLAIN = (int, float, complex, tuple, np.generic)         # arguments that are numbers, not memory
 WARP = 4 if SIMULATED else 32                   # neighbours along x, so that a warp reads neighbouring elements
+
+
+Launched = tuple[str, int, tuple[Any, ...]]              # a kernel's name, its blocks and the numbers it was given
 
 
 def kernel(function: Callable, bounds: tuple[int, int] | None = None) -> Any:
@@ -97,6 +104,13 @@ def chunks_of(outer: int, count: int, inner: int) -> int:
 
 
 # -------------------------------------------------------------------------------------------------- launches
+def upload(flat: np.ndarray) -> Memory:
+    """Host memory copied to the device."""
+    if _watching.launches is not None:
+        _watching.launches.append((UPLOAD, flat.size, ()))
+    return memory.upload(flat)
+
+
 def address(flat: Any) -> int:
     """Where memory begins on the device; the simulator's is taken to be aligned."""
     return 0 if SIMULATED else getattr(flat, "array", flat).device_ctypes_pointer.value
@@ -124,18 +138,22 @@ def launch(function: Any, blocks: int, threads: Any, *arguments: Any) -> None:
     """Run a kernel on flat memory and scalars, asynchronously."""
     require("launch")
     plain = [given.array if type(given) is Memory else given for given in arguments]
+    if _watching.launches is not None:
+        _watching.launches.append((name_of(function), blocks, tuple(a for a in plain if isinstance(a, PLAIN))))
     if SIMULATED:
         _simulate(function, blocks, threads, plain)
     else:
-        _launcher(function, blocks, threads)(*plain)
+        _launcher(function, blocks, threads, _watching.stream)(*plain)
     if config.check_nan or _watching.on:
         _finish(function)
 
 
 class _Watching(threading.local):
-    """Does this thread look for the op that fails?"""
+    """What this thread does besides launching: looks for the op that fails, keeps launches, builds a graph of them."""
 
     on = False
+    launches: list[Launched] | None = None
+    stream: Any = 0
 
 
 _watching = _Watching()
@@ -146,13 +164,39 @@ def watch(on: bool) -> None:
     _watching.on = on
 
 
+@contextmanager
+def kept_launches(stream: Any = 0) -> Iterator[list[Launched]]:
+    """The launches of this thread, as they are made in the block; they go to `stream`, which may build a graph."""
+    before = _watching.launches, _watching.stream
+    launches: list[Launched] = []
+    _watching.launches, _watching.stream = launches, stream
+    try:
+        yield launches
+    finally:
+        _watching.launches, _watching.stream = before
+
+
+def core_stream(stream: Any) -> Any:
+    """numba's stream as cuda.core's, which builds graphs."""
+    return cuda.cudadrv.driver._to_core_stream(stream)
+
+
+def is_building() -> bool:
+    """Do launches of this thread go into a graph, so that nothing runs now?"""
+    return _watching.stream != 0
+
+
+def name_of(function: Any) -> str:
+    """The name of a kernel."""
+    return getattr(getattr(function, "py_func", getattr(function, "fn", function)), "__name__", "kernel")
+
+
 def _finish(function: Any) -> None:
     """Wait for a kernel, so that its error is raised where it was launched and not at a later op."""
     try:
         cuda.synchronize()
     except Exception as error:       # the driver's errors share no base class
-        name = getattr(getattr(function, "py_func", function), "__name__", "kernel")
-        raise DeviceError(f"{name}: the GPU stopped in this kernel ({error}). Its memory is lost: restart the process, "
+        raise DeviceError(f"{name_of(function)}: the GPU stopped in this kernel ({error}). Its memory is lost: restart the process, "
                           "and check the shapes and indices that this op was given.") from error
 
 
@@ -163,8 +207,8 @@ def launch_each(function: Any, count: int, *arguments: Any) -> None:
 
 
 @functools.lru_cache(maxsize=4096)
-def _launcher(function: Any, blocks: int, threads: Any) -> Any:
+def _launcher(function: Any, blocks: int, threads: Any, stream: Any) -> Any:
     """A kernel with its geometry. Small arrays are no reason to warn of low occupancy."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return function[blocks, threads]
+        return function[blocks, threads, stream]
