@@ -44,14 +44,14 @@ def _is_lost(a, b, product):
     return a != 0 and b != 0 and not (SMALLEST < size and size < np.inf) and _size(a) < np.inf and _size(b) < np.inf
 
 
-def _adder(number: type) -> Callable:
+def adder(number: type) -> Callable:
     """Sums of a dtype; short integers wrap."""
     def add(a, b):
         return number(a + b)
     return inline(add)
 
 
-def _multiplier(number: type) -> Callable:
+def multiplier(number: type) -> Callable:
     """Products of a dtype; short integers wrap."""
     def multiply(a, b):
         return number(a * b)
@@ -129,9 +129,9 @@ def running_of(kind: str, dtype: np.dtype) -> Scan:
     if kind == "logsumexp":
         combine, identity = _log_adder(), total.type(-np.inf)
     elif kind == "sum":
-        combine, identity = either if dtype == BOOL else _adder(total.type), _zero(total)
+        combine, identity = either if dtype == BOOL else adder(total.type), _zero(total)
     else:
-        combine, identity = both if dtype == BOOL else _multiplier(total.type), total.type(1)
+        combine, identity = both if dtype == BOOL else multiplier(total.type), total.type(1)
     fault = _is_lost if kind == "prod" and dtype.kind not in "biu" else None
     return Scan(inline(load), inline(store), combine, identity, (total,), fault)
 
