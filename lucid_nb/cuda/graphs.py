@@ -65,8 +65,8 @@ def check_equal(before: list[Launched], now: list[Launched]) -> None:
         raise DeviceError(f"graph: the step launched {len(now)} kernels, {len(before)} the time before. A graph is the "
                           "same every time: keep shapes and branches fixed.")
     if any(name == UPLOAD for name, *_ in now):
-        raise DeviceError("graph: the step sends data of the host to the device, which a graph would not do again. Make "
-                          "the tensor before the step, and write new data into it.")
+        raise DeviceError("graph: the step sends data of the host to the device, which a graph would not do again. "
+                          "Make the tensor before the step, and write new data into it.")
     for number, (old, new) in enumerate(zip(before, now)):
         if old != new:
             raise DeviceError(

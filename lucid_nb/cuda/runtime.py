@@ -16,8 +16,8 @@ import numpy as np
 
 from .. import config
 from ..errors import DeviceError
-from .driver import SIMULATED, cuda, description, is_available, require, synchronize, unavailable  # noqa: F401
 from . import memory
+from .driver import SIMULATED, cuda, description, is_available, require, synchronize, unavailable  # noqa: F401
 from .memory import Memory, allocate, download  # noqa: F401
 
 THREADS = 32 if SIMULATED else 256
@@ -34,8 +34,10 @@ Launched = tuple[str, int, tuple[Any, ...]]              # a kernel's name, its 
 
 
 def kernel(function: Callable, bounds: tuple[int, int] | None = None) -> Any:
-    """A kernel, compiled at its first launch; `bounds`: threads of a block, and blocks that registers leave room for."""
-    return cuda.jit(function) if SIMULATED or bounds is None else cuda.jit(function, launch_bounds=bounds)
+    """A kernel, compiled at its first launch; `bounds`: threads of a block, blocks that registers leave room for."""
+    if SIMULATED or bounds is None:
+        return cuda.jit(function)
+    return cuda.jit(function, launch_bounds=bounds)  # type: ignore[call-arg]
 
 
 def inline(function: Callable) -> Any:
@@ -178,7 +180,7 @@ def kept_launches(stream: Any = 0) -> Iterator[list[Launched]]:
 
 def core_stream(stream: Any) -> Any:
     """numba's stream as cuda.core's, which builds graphs."""
-    return cuda.cudadrv.driver._to_core_stream(stream)
+    return cuda.cudadrv.driver._to_core_stream(stream)  # type: ignore[attr-defined]
 
 
 def is_building() -> bool:
@@ -196,8 +198,8 @@ def _finish(function: Any) -> None:
     try:
         cuda.synchronize()
     except Exception as error:       # the driver's errors share no base class
-        raise DeviceError(f"{name_of(function)}: the GPU stopped in this kernel ({error}). Its memory is lost: restart the process, "
-                          "and check the shapes and indices that this op was given.") from error
+        raise DeviceError(f"{name_of(function)}: the GPU stopped in this kernel ({error}). Its memory is lost: restart "
+                          "the process, and check the shapes and indices that this op was given.") from error
 
 
 def launch_each(function: Any, count: int, *arguments: Any) -> None:
