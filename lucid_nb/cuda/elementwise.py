@@ -1,13 +1,16 @@
-"""A program becomes a kernel: one thread an element, grid-stride, operands read and written where they lie.
+"""A program becomes a kernel: grid-stride, operands read and written where they lie, in accesses of up to 16 bytes.
 
-Two forms of text. *Flat*: every operand is contiguous or one value, so element i is `x[i]` or `x[0]`. *Strided*: the
-axes that all operands allow are merged; what remains is counted out of i, most often over two or three axes.
-Copies, casts and writes into views are programs too.
+Two forms of text. *Flat*: every operand is contiguous or one value. *Strided*: the axes that all operands allow are
+merged; what remains is counted out of the number of an element, most often over two or three axes. In both forms a
+thread takes `width` neighbours at a time: in a flat kernel where all operands begin at the same distance from an
+aligned address, with single elements before and behind; in a strided one where rows allow it throughout. What is one
+value for all of them is computed once. Copies, casts and writes into views are programs too.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,13 +18,28 @@ from ..dtypes import BFLOAT16
 from ..printing import operand_names, scalar_text
 from ..program import Program, Step
 from ..shapes import broadcast_shapes
-from . import runtime, vocabulary
-from .array import DeviceArray, Shape, broadcast_strides, collapse, empty, flat
+from . import runtime, vectors, vocabulary
+from .array import DeviceArray, Shape, broadcast_strides, collapse, empty
 
 # How a dtype of memory becomes a value, and how a value becomes memory; anything else is a plain cast.
 LOADS = {"bfloat16": "widen_bfloat16({})", "bool": "{}"}
 STORES = {"bfloat16": "narrow_bfloat16({})", "bool": "{} != 0"}
-FLAT, ONE = "i", "0"
+MOST_STEPS = 96          # of a vector: texts that are longer compile slowly and need many registers
+NARROW = 1 << 31         # below it places fit 32 bits
+# The place along an axis, and what is left to count. Division by a multiplier and a shift takes a tenth of the time of
+# the device's own; each cast keeps the compiler from computing in 64 bits.
+WIDE_COUNTING = ("q = rest // n{0}", "c{0} = rest - q * n{0}", "rest = q")
+COUNTING = ("q = uint32((uint64(rest) * uint64(m{0})) >> uint64(s{0}))", "c{0} = int32(rest - uint32(q * n{0}))",
+            "rest = q")
+
+
+class Form(NamedTuple):
+    """What a compiled kernel is made for."""
+
+    rows: tuple[bool, ...]       # of each operand: does it have an element for each neighbour, or one for all?
+    width: int                   # neighbours that a thread takes at a time
+    ndim: int = 0                # merged axes; none in a flat kernel
+    is_wide: bool = False        # places need 64 bits
 
 
 # ---------------------------------------------------------------------------------------------------- printing
@@ -45,84 +63,159 @@ def _store(value: str, have: str, want: str) -> str:
     return STORES.get(want, want + "({})").format(value)
 
 
-def _body(program: Program, places: Sequence[str]) -> Iterator[str]:
-    """Loads, steps and stores of one element; `places` are the indices into the operands, inputs first."""
+def _body(program: Program, rows: Sequence[bool], width: int) -> Iterator[str]:
+    """Loads, steps and stores of so many neighbours; `x0_at` is the place of the first one in x0."""
+    names, differs = operand_names(program), list[bool]()
+    for name, is_row in zip(names[:len(program.inputs)], rows):
+        yield f"{name}_values = load_{width if is_row else 1}({name}, {name}_at)"
     for number, step in enumerate(program.steps):
-        if step.op == "input":
-            text = _load(program.inputs[step.literal], step, f"x{step.literal}[{places[step.literal]}]")
-        else:
-            text = scalar_text(step, program)
-        yield f"v{number} = {text}"
-    for number, (value, dtype) in enumerate(zip(program.outputs, program.results)):
-        place = places[len(program.inputs) + number]
-        yield f"y{number}[{place}] = {_store(f'v{value}', program.steps[value].dtype, dtype)}"
+        is_input = step.op == "input"
+        differs.append(rows[step.literal] if is_input else any(differs[arg] for arg in step.args))
+        for k in range(width if differs[-1] else 1):
+            text = (_load(program.inputs[step.literal], step, f"x{step.literal}_values[{k}]") if is_input
+                    else _lane(scalar_text(step, program), differs, k))
+            yield f"{_lane(f'v{number}', differs, k)} = {text}"
+    for name, value, dtype in zip(names[len(program.inputs):], program.outputs, program.results):
+        stored = [_store(_lane(f"v{value}", differs, k), program.steps[value].dtype, dtype) for k in range(width)]
+        # Tuples have elements of one type, and a literal of Python's would have another.
+        yield f"store_{width}({name}, {name}_at, ({', '.join(stored)},))"
 
 
-def _loop(arguments: Sequence[str], lines: Sequence[str]) -> str:
-    """A grid-stride kernel around the body of element i."""
-    head = [f"def kernel(count, {', '.join(arguments)}):", "    i = cuda.grid(1)", "    stride = cuda.gridsize(1)",
-            "    while i < count:"]
-    return "\n".join([*head, *(f"        {line}" for line in lines), "        i += stride"])
+def _lane(text: str, differs: Sequence[bool], k: int) -> str:
+    """The text with the values of neighbour k; what is one for all has one name."""
+    return re.sub(r"\bv(\d+)\b", lambda name: f"{name[0]}_{k}" if differs[int(name[1])] else name[0], text)
 
 
-def flat_source(program: Program, places: Sequence[str]) -> str:
-    """The kernel whose operands are contiguous (place "i") or one value (place "0")."""
-    return _loop(operand_names(program), list(_body(program, places)))
+def _indented(lines: Sequence[str]) -> Iterator[str]:
+    return (f"    {line}" for line in lines)
 
 
-def strided_source(program: Program, ndim: int) -> str:
-    """The kernel over `ndim` merged axes; each operand brings its start and its strides."""
-    names = operand_names(program)
-    sizes = [f"n{axis}" for axis in range(1, ndim)]
-    arguments = [*sizes, *(f"{name}, {name}_start, " + ", ".join(f"{name}_{axis}" for axis in range(ndim))
-                           for name in names)]
-    lines = ["rest = i"]
-    for axis in range(ndim - 1, 0, -1):
-        lines += [f"c{axis} = rest % n{axis}", f"rest = rest // n{axis}"]
-    lines.append("c0 = rest")
-    lines += [f"{name}_at = {name}_start + " + " + ".join(f"c{axis} * {name}_{axis}" for axis in range(ndim))
-              for name in names]
-    return _loop(arguments, lines + list(_body(program, [f"{name}_at" for name in names])))
+def _kernel_text(arguments: Sequence[str], lines: Sequence[str]) -> str:
+    return "\n".join([f"def kernel(count, {', '.join(arguments)}):", *_indented(
+        ["i = cuda.grid(1)", "stride = cuda.gridsize(1)", *lines])])
 
 
-def _compile(source: str) -> Any:
+def _loop(count: str, lines: Sequence[str]) -> list[str]:
+    """Lines for each number below a count, by turns of the whole grid."""
+    return [f"while i < {count}:", *_indented([*lines, "i += stride"])]
+
+
+def flat_source(program: Program, form: Form) -> str:
+    """The kernel whose operands are contiguous or one value; each brings its start, and all the length of the head.
+
+    Threads that hold a number below that of elements outside of vectors take these, before anything else.
+    """
+    names, width = operand_names(program), form.width
+    at = [f"{name}_at = {name}_start" + " + at" * is_row for name, is_row in zip(names, form.rows)]
+    arguments = [f"{name}, {name}_start" for name in names]
+    if width == 1:
+        return _kernel_text(arguments, _loop("count", ["at = i", *at, *_body(program, form.rows, 1)]))
+    edges = ["vectors = (count - head) // width", "if i < count - vectors * width:", *_indented(
+        ["at = i if i < head else i + vectors * width", *at, *_body(program, form.rows, 1)])]
+    vectors = _loop("vectors", ["at = head + i * width", *at, *_body(program, form.rows, width)])
+    text = _kernel_text(["head", *arguments], [*edges, *vectors])
+    return re.sub(r"\bwidth\b", str(width), text)
+
+
+def strided_source(program: Program, form: Form) -> str:
+    """The kernel over merged axes, the last in steps of `width`; each operand brings its start and its strides."""
+    names, count = operand_names(program), "m{0}, s{0}, " * (not form.is_wide) + "n{0}"
+    lines = ["rest = i" if form.is_wide else "rest = uint32(i)"]
+    for axis in range(form.ndim - 1, 0, -1):
+        lines += [text.format(axis) for text in (WIDE_COUNTING if form.is_wide else COUNTING)]
+    lines.append("c0 = rest" if form.is_wide else "c0 = int32(rest)")
+    for name in names:
+        place = f"c0 * {name}_0"
+        for axis in range(1, form.ndim):
+            place += f" + c{axis} * {name}_{axis}"
+            place = place if form.is_wide else f"int32({place})"
+        lines.append(f"{name}_at = {name}_start + {place}")
+    sizes = [count.format(axis) for axis in range(1, form.ndim)]
+    strides = [f"{name}, {name}_start, " + ", ".join(f"{name}_{axis}" for axis in range(form.ndim)) for name in names]
+    return _kernel_text([*sizes, *strides], _loop("count", [*lines, *_body(program, form.rows, form.width)]))
+
+
+@cache
+def _compiled(program: Program, form: Form) -> Any:
     space = dict(vocabulary.names())
+    for width in {1, form.width}:
+        space |= {f"load_{width}": vectors.load(width), f"store_{width}": vectors.store(width)}
+    source = strided_source(program, form) if form.ndim else flat_source(program, form)
     exec(compile(source, "<cuda kernel>", "exec"), space)
     return runtime.kernel(space["kernel"])
 
 
 # ----------------------------------------------------------------------------------------------------- running
+def _divisor(size: int) -> tuple[np.uint32, np.uint32, np.int32]:
+    """The multiplier and the shift that divide numbers below 2**31 by a size, and the size.
+
+    T. Granlund and P. Montgomery, Division by invariant integers using multiplication (1994).
+    """
+    shift = 31 + (size - 1).bit_length()
+    return np.uint32(-(-(1 << shift) // size)), np.uint32(shift), np.int32(size)
+
+
 class Kernels:
     """The compiled forms of one program, by the geometry of its operands."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.compiled: dict[tuple[str, ...] | int, Any] = {}
+        self.width = vectors.ACCESS
+        while self.width > 1 and self.width * len(program.steps) > MOST_STEPS:
+            self.width //= 2
 
-    def _kernel(self, form: tuple[str, ...] | int) -> Any:
-        """The flat kernel of these places, or the strided kernel of this many axes."""
-        found = self.compiled.get(form)
-        if found is None:
-            text = (flat_source(self.program, form) if isinstance(form, tuple)
-                    else strided_source(self.program, form))
-            found = self.compiled[form] = _compile(text)
-        return found
+    def _width(self, operands: Sequence[DeviceArray], rows: Sequence[bool]) -> int:
+        """Neighbours of which the widest elements fill an access."""
+        itemsize = max(array.element.itemsize for array, is_row in zip(operands, rows) if is_row)
+        return min(self.width, vectors.width_of(itemsize))
 
     def run(self, shape: Shape, operands: Sequence[DeviceArray]) -> None:
         """Compute every element of `shape`. Operands are inputs, which broadcast, then results of that shape."""
         count = operands[-1].size
         if count == 0:
             return
-        blocks = runtime.grid(runtime.ceil_div(count, runtime.THREADS))
         if all(a.size == 1 or (a.shape == shape and a.is_contiguous) for a in operands):
-            places = tuple(FLAT if a.size == count else ONE for a in operands)
-            runtime.launch(self._kernel(places), blocks, runtime.THREADS, count, *map(flat, operands))
-            return
-        sizes, strides = collapse(shape, tuple([broadcast_strides(a, shape) for a in operands]))
-        arguments: list[Any] = [*sizes[1:]]
+            self._run_flat(count, operands)
+        else:
+            self._run_strided(count, *collapse(shape, tuple([broadcast_strides(a, shape) for a in operands])), operands)
+
+    def _run_flat(self, count: int, operands: Sequence[DeviceArray]) -> None:
+        """Vectors begin where all rows are aligned; where they never are at once, elements go one by one."""
+        rows = tuple([array.size == count for array in operands])
+        width = self._width(operands, rows)
+        behind = {_misaligned(array, width) for array, is_row in zip(operands, rows) if is_row}
+        if len(behind) > 1 or count < width:
+            width = 1
+        head = [-behind.pop() % width] if width > 1 else []
+        places = [part for array in operands for part in (array.memory, array.offset)]
+        # Never fewer threads in the grid than single elements beside vectors: a block has as many.
+        runtime.launch_each(_compiled(self.program, Form(rows, width)), runtime.ceil_div(count, width), count, *head,
+                            *places)
+
+    def _run_strided(self, count: int, sizes: Shape, strides: Sequence[Shape], operands: Sequence[DeviceArray]) -> None:
+        """Rows of the last axis are taken in vectors where they and their starts allow it."""
+        rows = tuple([steps[-1] == 1 for steps in strides])
+        width = 1
+        if all(steps[-1] in (0, 1) for steps in strides) and rows[-1]:
+            width = self._width(operands, rows)
+            if sizes[-1] % width or any(is_row and (any(step % width for step in steps[:-1]) or
+                                                    _misaligned(array, width))
+                                        for array, steps, is_row in zip(operands, strides, rows)):
+                width = 1
+        is_wide = max(count, *(sum(abs(step) * (size - 1) for step, size in zip(steps, sizes))
+                               for steps in strides)) >= NARROW
+        form = Form(rows if width > 1 else (True,) * len(rows), width, len(sizes), is_wide)
+        sizes = (*sizes[:-1], sizes[-1] // width)
+        number = int if is_wide else np.int32
+        arguments: list[Any] = [part for size in sizes[1:] for part in ((size,) if is_wide else _divisor(size))]
         for array, steps in zip(operands, strides):
-            arguments += [array.memory, array.offset, *steps]
-        runtime.launch(self._kernel(len(sizes)), blocks, runtime.THREADS, count, *arguments)
+            arguments += [array.memory, array.offset, *map(number, steps[:-1]), number(steps[-1] * width)]
+        runtime.launch_each(_compiled(self.program, form), count // width, count // width, *arguments)
+
+
+def _misaligned(array: DeviceArray, width: int) -> int:
+    """How many elements the first one is behind an aligned address."""
+    return (runtime.address(array.memory) // array.element.itemsize + array.offset) % width
 
 
 @cache
@@ -145,4 +238,3 @@ def map_program(program: Program, name: str) -> Callable[..., Any]:
         return results[0] if len(results) == 1 else tuple(results)
     call.__name__ = name
     return call
-

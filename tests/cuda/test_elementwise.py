@@ -183,3 +183,99 @@ def test_one_value_and_an_offset_are_read_by_one_launch(monkeypatch):
     got = table.map(program.type_program(outputs, ["float32"] * 2, table.NATIVE()), "f")(view, scalar)
     assert len(launched) == 1
     np.testing.assert_array_equal(table.to_numpy(got), host[2:7] * host[3])
+
+
+# ------------------------------------------------------------------------------------------- accesses of 16 bytes
+def forms(monkeypatch):
+    """A list that fills with the form of every kernel that is asked for."""
+    asked, compiled = [], elementwise._compiled
+
+    def note(program, form):
+        asked.append(form)
+        return compiled(program, form)
+    monkeypatch.setattr(elementwise, "_compiled", note)
+    return asked
+
+
+DTYPES = ["bool", "int8", "uint16", "float16", BFLOAT16, "float32", "float64", "complex64", "complex128"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("start, size", [(0, 32), (3, 32), (1, 61), (0, 3), (16, 1)])
+def test_vectors_have_single_elements_before_and_behind(dtype, start, size, monkeypatch):
+    asked = forms(monkeypatch)
+    host = np.random.default_rng(0).integers(0, 9, (2, 80)).astype(dtype)
+    a, b = (table.slice(table.from_numpy(row), (slice(start, start + size),)) for row in host)
+    target = table.slice(table.from_numpy(np.zeros(80, dtype)), (slice(start, start + size),))
+    typed = program.type_program(trace(lambda m, x, y: x * y + x, 2), [host.dtype.name] * 2, table.NATIVE())
+    elementwise.kernels(typed).run((size,), [a, b, target])
+    x, y = host[:, start:start + size]
+    np.testing.assert_array_equal(table.to_numpy(target), x * y + x)
+    width = max(1, 16 // host.dtype.itemsize)
+    assert asked[0] == elementwise.Form((True,) * 3, width if size >= width else 1)
+
+
+def test_operands_that_are_never_aligned_at_once_go_one_by_one(monkeypatch):
+    asked = forms(monkeypatch)
+    host = np.arange(40, dtype="float32")
+    got = table.map(program.type_program(trace(lambda m, a, b: a - b, 2), ["float32"] * 2, table.NATIVE()), "f")(
+        table.slice(table.from_numpy(host), (slice(1, 21),)), table.slice(table.from_numpy(host), (slice(2, 22),)))
+    np.testing.assert_array_equal(table.to_numpy(got), host[1:21] - host[2:22])
+    assert asked[0].width == 1
+
+
+def test_dtypes_of_several_widths_share_the_neighbours_of_the_widest(monkeypatch):
+    asked = forms(monkeypatch)
+    half, double = np.arange(33).astype("float16"), np.linspace(0, 1, 33)
+    larger, total = apply(lambda m, x, y: (x > y, x + y), half, double)
+    np.testing.assert_array_equal(larger, half > double)
+    np.testing.assert_array_equal(total, half + double)
+    assert asked[0] == elementwise.Form((True,) * 4, 2)
+
+
+@pytest.mark.parametrize("dtype, cols, width", [
+    ("float32", 8, 4), ("float32", 6, 1), ("float16", 8, 8), ("int8", 8, 1)])
+def test_rows_are_read_in_vectors_where_all_of_them_are_aligned(dtype, cols, width, monkeypatch):
+    asked = forms(monkeypatch)
+    generator = np.random.default_rng(1)
+    x, bias, scale = (generator.integers(-9, 9, shape).astype(dtype) for shape in ((3, 2, cols), cols, (3, 1, 1)))
+    got = apply(lambda m, x, b, s: x * s + b, x, bias, scale)
+    np.testing.assert_array_equal(got, x * scale + bias)
+    form = asked[0]
+    assert form.width == width and form.ndim == 3 and not form.is_wide
+    assert form.rows == ((True, True, False, True) if width > 1 else (True,) * 4)
+
+
+def test_what_is_one_for_all_neighbours_is_computed_once():
+    typed = program.type_program(trace(lambda m, x, s: x * m.exp(s), 2), ["float32"] * 2, table.NATIVE())
+    assert elementwise.flat_source(typed, elementwise.Form((True, False, True), 4)).count("exp_float32") == 2
+
+
+def test_places_beyond_two_to_the_31_are_counted_in_64_bits(monkeypatch):
+    asked, launched = forms(monkeypatch), []
+    monkeypatch.setattr(elementwise.runtime, "launch", lambda *args: launched.append(args))
+    raw = table.from_numpy(np.zeros(4, "int8"))
+    operands = [table.as_strided(raw, (2**20, 2**12), strides) for strides in ((1, 0), (2**12, 1))]
+    typed = program.type_program(trace(lambda m, x: -x, 1), ["int8"], table.NATIVE())
+    elementwise.kernels(typed).run((2**20, 2**12), operands)
+    small = [table.as_strided(raw, (2**18, 2**12), strides) for strides in ((1, 0), (2**12, 1))]
+    elementwise.kernels(typed).run((2**18, 2**12), small)
+    assert [form.is_wide for form in asked] == [True, False]
+    assert [args[3] for args in launched] == [2**32 // 16, 2**30 // 16] and launched[0][4] == 2**12 // 16
+
+
+@given(size=st.integers(1, 2**31 - 1), number=st.integers(0, 2**31 - 1))
+def test_a_multiplier_and_a_shift_divide_as_integers_do(size, number):
+    multiplier, shift, _ = map(int, elementwise._divisor(size))
+    assert multiplier < 2**32
+    for dividend in {number, 2**31 - 1, number // size * size, max(number // size * size - 1, 0)}:
+        assert dividend * multiplier >> shift == dividend // size
+
+
+def test_wide_places_give_the_same_as_narrow_ones(monkeypatch):
+    host = np.arange(60.0).reshape(3, 4, 5)
+    view = table.slice(table.from_numpy(host), (slice(None, None, -1), slice(1, None), slice(None, None, 2)))
+    monkeypatch.setattr(elementwise, "NARROW", 0)
+    asked = forms(monkeypatch)
+    np.testing.assert_array_equal(table.to_numpy(view), host[::-1, 1:, ::2])
+    assert asked[0].is_wide
