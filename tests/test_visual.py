@@ -3,7 +3,7 @@
 import importlib.util
 import subprocess
 import sys
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -104,10 +104,16 @@ def test_written_tensors_show_their_writes():
     x = lnb.tensor(np.ones(4), requires_grad=True)
     y = x * 2
     y[1:3] = x[:2]
-    assert {box[1] for box in boxes(draw_graph(y))} == {"leaf", "multiply", "slice", "index_put_view"}
+    assert {box[1] for box in boxes(draw_graph(y))} == {"leaf", "multiply", "slice", "write"}
 
 
 # ------------------------------------------------------------------------------------------------ hostile names
+def test_names_come_as_modules_give_them():
+    layer = lnb.nn.Linear(2, 1)
+    drawing = draw_graph(layer(lnb.ones((1, 2), dtype="float32")), params=layer.named_parameters())
+    assert {"weight", "bias"} <= {box[1] for box in boxes(drawing)}
+
+
 def test_names_and_titles_are_escaped():
     x = lnb.tensor([1.0], requires_grad=True)
     name, title = "<b a='1'>&\"\x00é→", "</svg><script>alert(1)</script>"
@@ -162,7 +168,10 @@ def test_no_box_lies_on_another_or_on_an_arrow(graph):
 def test_chain_stands_upright_beside_its_leaves():
     sizes, pairs = [(100, 40)] * 9, [(0, 2), (1, 2), (2, 4), (3, 4), (4, 6), (5, 6), (6, 8), (7, 8)]
     places = layered(sizes, pairs).places
-    assert max(places[i].x for i in (2, 4, 6, 8)) - min(places[i].x for i in (2, 4, 6, 8)) < 60
+    assert max(places[i].x for i in (2, 4, 6, 8)) - min(places[i].x for i in (2, 4, 6, 8)) < 5
+    pairs = [arrow for layer in range(40) for arrow in ((3 * layer, 3 * layer + 3), (3 * layer + 1, 3 * layer + 3),
+                                                        (3 * layer + 2, 3 * layer + 3))]
+    assert layered([(100, 40)] * 121, pairs).width < 500             # however long it is
     assert places[7].y == places[6].y                  # a leaf stands in the layer before its reader
 
 
@@ -228,6 +237,19 @@ def test_figure_shows_the_same_words():
     assert sum(type(patch).__name__ == "FancyArrowPatch" for patch in figure.axes[0].patches) == 8
 
 
+def test_figure_has_no_words_beyond_its_edges():
+    pytest.importorskip("matplotlib")
+    x, w = lnb.tensor([[1.0]], requires_grad=True), lnb.ones((1, 1))
+    figure = draw_graph((lnb.sin(x) @ w).reshape(-1).sum(), format="matplotlib", title="A title, " * 12)
+    figure.draw_without_rendering()
+    right = figure.bbox.width
+    extents = [text.get_window_extent() for text in figure.axes[0].texts]
+    assert all(extent.x0 > 0 and extent.x1 < right for extent in extents)
+    assert {"requires grad", "elementwise", "products", "moves data"} <= {t.get_text() for t in figure.axes[0].texts}
+    for one, other in combinations(extents, 2):
+        assert not one.overlaps(other)
+
+
 def test_figure_has_no_words_beyond_their_boxes():
     pytest.importorskip("matplotlib")
     loss, params = perceptron()
@@ -284,9 +306,9 @@ def test_failed_write_leaves_what_was_there(tmp_path):
     x = lnb.tensor(1.0, requires_grad=True)
     path = tmp_path / "drawing.nonsense"
     path.write_text("before")
-    with pytest.raises(ValueError):
+    with pytest.raises(ConfigError, match=r"no drawing can be written as '\.nonsense'\. Use \.svg, or one of"):
         draw_graph(x * 2, path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"the folder '.*nowhere' is not there\. Make"):
         draw_graph(x * 2, tmp_path / "nowhere" / "a.svg")
     assert path.read_text() == "before" and len(list(tmp_path.iterdir())) == 1
 
@@ -295,6 +317,7 @@ def test_failed_write_leaves_what_was_there(tmp_path):
     (dict(format="gif"), ConfigError, "format 'gif' is unknown. Use one of svg, matplotlib"),
     (dict(max_nodes=0), ConfigError, "max_nodes is 0. Use 1 or more"),
     (dict(params={"w": 3}), ShapeError, r"params\['w'\] is a int. Give tensors by name"),
+    (dict(params=[lnb.ones(3)]), DTypeError, r"params is a list. Give tensors by name, as dict\(module.named_par"),
 ])
 def test_bad_arguments_are_refused(arguments, error, text):
     with pytest.raises(error, match=text):

@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from ..errors import ConfigError, DTypeError, is_one_of
 from ..shapes import as_integer
 from .figure import as_figure
 from .layout import layered
-from .picture import picture_of
+from .picture import Names, picture_of
 from .style import size_of
 from .svg import SVG, as_svg
 
@@ -20,11 +20,11 @@ FORMATS = ("svg", "matplotlib")
 
 
 def draw_graph(tensor: Tensor, path: str | os.PathLike | None = None, format: str | None = None, *,
-               params: Mapping[str, Tensor] | None = None, title: str = "", max_nodes: int = 200) -> Any:
+               params: Names | None = None, title: str = "", max_nodes: int = 200) -> Any:
     """The graph that a tensor was computed by: a box for each recorded call and each leaf, arrows from its operands.
 
     A box tells the op, the bytes, shape and dtype of its result; leaves have the names that `params` gives them, as
-    `dict(module.named_parameters())` does. A result that nothing differentiates has no graph, and is one box.
+    `module.named_parameters()` does or a dict. A result that nothing differentiates has no graph, and is one box.
 
     `format`: "svg" gives the text of an SVG file, readable on light and dark pages, as a string that notebooks show;
     "matplotlib" gives a figure. `path` is where to write it, whole or not at all: without `format`, ".svg" is SVG and
@@ -50,6 +50,7 @@ def draw_graph(tensor: Tensor, path: str | os.PathLike | None = None, format: st
     if format == "matplotlib":
         figure = as_figure(picture, layout, title)
         if path is not None:
+            _check_kind(figure, suffix)
             _write(Path(path), lambda file: figure.savefig(file, format=suffix[1:] or None))
         return figure
     drawing: SVG = as_svg(picture, layout, title)
@@ -67,8 +68,18 @@ def _format(format: str | None, suffix: str) -> str:
     return format
 
 
+def _check_kind(figure: Any, suffix: str) -> None:
+    """Refuse what matplotlib cannot write."""
+    kinds = figure.canvas.get_supported_filetypes()
+    if suffix and suffix[1:] not in kinds:
+        raise ConfigError(f"draw_graph: no drawing can be written as {suffix!r}. Use .svg, or one of matplotlib's: "
+                          f".{', .'.join(sorted(kinds))}.")
+
+
 def _write(path: Path, write: Callable[[Any], Any]) -> None:
     """Write a file whole or not at all: what fails leaves what was there."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"draw_graph: the folder {str(path.parent)!r} is not there. Make it first.")
     beside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
     try:
         with open(beside, "xb") as file:

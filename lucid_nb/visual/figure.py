@@ -5,7 +5,7 @@ from typing import Any
 from ..errors import BackendError
 from .layout import Layout, Place
 from .picture import FAMILIES, Box, Picture
-from .style import FONT, LIGHT, LINE, MARGIN, PADDING, QUIET, SMALL
+from .style import FONT, LIGHT, LINE, MARGIN, PADDING, QUIET, SMALL, Sample, legend_of, width_around, words_of
 from .svg import curve
 
 POINT = 0.72                # points for a pixel of the layout, at 100 pixels an inch
@@ -18,9 +18,9 @@ def as_figure(picture: Picture, layout: Layout, title: str) -> Any:
     except ImportError:
         raise BackendError("draw_graph: format='matplotlib' needs matplotlib. Install lucid_nb[plot], or use "
                            "format='svg'.") from None
-    words = [line for line in (picture.summary, picture.remark) if line]
-    width = max(layout.width, 420) + 2 * MARGIN
-    top, foot = MARGIN + (2 * LINE if title else 0), LINE * (len(words) + 3)
+    legend, words = legend_of(picture, layout.width), words_of(picture)
+    width, rows = width_around(layout.width, title, legend, words), 1 + legend[-1].row
+    top, foot = MARGIN + (2 * LINE if title else 0), LINE * (len(words) + rows + 2)
     height = top + layout.height + foot
     figure = Figure(figsize=(width / 100, height / 100), dpi=100, facecolor="white")
     axes = figure.add_axes((0, 0, 1, 1))
@@ -33,11 +33,12 @@ def as_figure(picture: Picture, layout: Layout, title: str) -> Any:
     if title:
         axes.text(layout.width / 2, -top + MARGIN, title, size=(FONT + 2) * POINT, ha="center", va="top", color=QUIET,
                   weight="bold", parse_math=False)
-    _legend(axes, picture, layout)
     left = (layout.width - width) / 2 + MARGIN
+    for sample in legend:
+        _sample(axes, sample, left, layout.height + LINE * (sample.row + 2))
     for number, line in enumerate(words):
-        axes.text(left, layout.height + LINE * (number + 2.6), line, size=SMALL * POINT, color=QUIET, va="baseline",
-                  parse_math=False)
+        axes.text(left, layout.height + LINE * (number + rows + 2), line, size=SMALL * POINT, color=QUIET,
+                  va="baseline", parse_math=False)
     return figure
 
 
@@ -65,10 +66,8 @@ def _box(axes: Any, box: Box, place: Place) -> None:
     axes.text(left + inset, top + 36, box.detail, size=SMALL * POINT, alpha=0.85, **words)
 
 
-def _legend(axes: Any, picture: Picture, layout: Layout) -> None:
-    from matplotlib.patches import Patch
-    families = [family for family in FAMILIES if any(box.family == family for box in picture.boxes)]
-    handles = [Patch(fc=LIGHT[family].fill, ec=LIGHT[family].edge, label=FAMILIES[family]) for family in families]
-    axes.legend(handles=handles, loc="center", bbox_to_anchor=(layout.width / 2, layout.height + LINE * 1.1),
-                bbox_transform=axes.transData, ncols=len(handles), frameon=False, fontsize=SMALL * POINT,
-                labelcolor=QUIET, handlelength=1, handleheight=1, columnspacing=1.2)
+def _sample(axes: Any, sample: Sample, left: float, y: float) -> None:
+    from matplotlib.patches import Rectangle
+    colours, x = LIGHT[sample.family], left + sample.x
+    axes.add_patch(Rectangle((x, y - 9), 12, 12, fc=colours.fill, ec=colours.edge, lw=0.9))
+    axes.text(x + 18, y + 1, FAMILIES[sample.family], size=SMALL * POINT, color=QUIET, va="baseline", parse_math=False)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 Point = tuple[float, float]
 GAP, BETWEEN, LANE = 22.0, 40.0, 14.0       # between boxes of a layer, between layers, for an arrow that passes
 SWEEPS = 12
-STIFF, LIGHT = 6.0, 0.1                     # how much an arrow that passes, and a leaf, weigh beside a call
+STIFF, LIGHT = 6.0, 1e-3                    # how much an arrow that passes, and a leaf, weigh beside a call
 
 
 class Place(NamedTuple):

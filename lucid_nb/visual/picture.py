@@ -1,7 +1,7 @@
 """What a drawing of a graph shows: a box for each call and each leaf, with its words, and the arrows between them."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -9,16 +9,19 @@ from typing import Any
 from .. import flops, tape
 from ..array import Tensor
 from ..calls import Like, Recorded, recorded_behind
-from ..errors import ShapeError
+from ..errors import DTypeError, ShapeError
 from ..op import Elementwise, Primitive
 from ..views import movement
 
+Names = Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]
 PRODUCTS = {flops.matmul, flops.linear, flops.contraction, flops.conv, flops.conv_input_grad, flops.conv_weight_grad,
             flops.attention}
 SUMMARIES = set("max min nanmax nanmin argmax argmin any all count_nonzero count_numbers extreme_scan".split())
 FAMILIES = {"leaf": "requires grad", "constant": "no gradient", "product": "products", "elementwise": "elementwise",
             "summary": "sums, norms, losses, others", "movement": "moves data", "chain": "several ops"}
 PLAIN = ("leaf", "constant")
+# What users call ops that have no name in their programs.
+WORDS = {"index_put_view": "write", "copied_reshape": "reshape", "parts": "split", "start": "argument"}
 TOP, LEAST = 40, 3              # letters of a name that are shown; ops of a chain that is worth one box
 
 
@@ -74,11 +77,11 @@ def shortened(text: str) -> str:
 
 
 def name_of(call: Recorded) -> str:
-    """The op's name; of a view, what it does."""
+    """The op's name in a user's words; of a view, what it does."""
     if call.node.op is movement:
         steps = call.node.plan["steps"]
         return ", ".join(dict.fromkeys(type(step).__name__.lower() for step in steps))
-    return str(call.node.op.name)
+    return WORDS.get(call.node.op.name, str(call.node.op.name))
 
 
 def family_of(op: Any) -> str:
@@ -93,7 +96,7 @@ def family_of(op: Any) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------ boxes
-def picture_of(tensor: Tensor, params: Mapping[str, Tensor], most: int) -> Picture:
+def picture_of(tensor: Tensor, params: Names, most: int) -> Picture:
     """The graph behind a tensor, with at most so many boxes."""
     root = tensor.refresh().node
     calls = recorded_behind(tensor)[::-1]
@@ -119,8 +122,13 @@ def picture_of(tensor: Tensor, params: Mapping[str, Tensor], most: int) -> Pictu
     return Picture(boxes, summary, remark + (f"; {cut} of the earliest are left out" if cut else ""))
 
 
-def _names(params: Mapping[str, Tensor]) -> dict[Any, str]:
+def _names(params: Names) -> dict[Any, str]:
     """{node: name} of the tensors that a user names."""
+    try:
+        params = dict(params)
+    except (TypeError, ValueError):
+        raise DTypeError(f"draw_graph: params is a {type(params).__name__}. Give tensors by name, as "
+                         "dict(module.named_parameters()) does.") from None
     for name, tensor in params.items():
         if not isinstance(tensor, Tensor):
             raise ShapeError(f"draw_graph: params[{name!r}] is a {type(tensor).__name__}. Give tensors by name.")

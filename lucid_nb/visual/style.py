@@ -1,8 +1,9 @@
 """Colours and sizes of a drawing, the same in SVG and in matplotlib."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from .picture import Box
+from .picture import FAMILIES, Box, Picture
 
 FONT = 13.0                # of names, in pixels; what stands below and beside them is SMALL
 SMALL = 11.0
@@ -40,3 +41,38 @@ def size_of(box: Box) -> tuple[float, float]:
     """The width and height of a box."""
     head = width_of(box.name, FONT, True) + 14 + width_of(box.note, SMALL)
     return max(head, width_of(box.detail, SMALL), 84.0) + 2 * PADDING, HEIGHT
+
+
+# ------------------------------------------------------------------------------------------- around the drawing
+class Sample(NamedTuple):
+    """A colour of the legend: how far from the left, in which row, and how wide with its word."""
+
+    family: str
+    x: float
+    row: int
+    width: float
+
+
+def legend_of(picture: Picture, width: float) -> list[Sample]:
+    """The families that are there, in as many rows as they need."""
+    found: list[Sample] = []
+    x, row = 0.0, 0
+    for family in FAMILIES:
+        if any(box.family == family for box in picture.boxes):
+            wide = 18 + width_of(FAMILIES[family], SMALL)
+            if x and x + wide > max(width, 320):
+                x, row = 0.0, row + 1
+            found.append(Sample(family, x, row, wide))
+            x += wide + 16
+    return found
+
+
+def words_of(picture: Picture) -> list[str]:
+    """The lines at the foot."""
+    return [line for line in (picture.summary, picture.remark) if line]
+
+
+def width_around(width: float, title: str, legend: Sequence[Sample], words: Sequence[str]) -> float:
+    """The width of the whole, margins and all, so that no word is cut."""
+    needed = [width_of(line, SMALL) for line in words] + [sample.x + sample.width for sample in legend]
+    return max(width, width_of(title, FONT + 2, True), *needed) + 2 * MARGIN

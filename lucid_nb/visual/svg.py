@@ -6,7 +6,20 @@ from xml.sax.saxutils import escape
 
 from .layout import Layout, Place, Point
 from .picture import FAMILIES, Box, Picture
-from .style import DARK, FONT, LIGHT, LINE, MARGIN, PADDING, QUIET, SMALL, Colours, width_of
+from .style import (
+    DARK,
+    FONT,
+    LIGHT,
+    LINE,
+    MARGIN,
+    PADDING,
+    QUIET,
+    SMALL,
+    Colours,
+    legend_of,
+    width_around,
+    words_of,
+)
 
 
 class SVG(str):
@@ -21,13 +34,11 @@ class SVG(str):
 def as_svg(picture: Picture, layout: Layout, title: str) -> SVG:
     """The text of the file."""
     top = MARGIN + (2 * LINE if title else 0)
-    legend = _legend(picture, layout.width)
-    words = [line for line in (picture.summary, picture.remark) if line]
-    width = max(layout.width, *[width_of(line, SMALL) for line in words], width_of(title, FONT, True),
-                max(x + w for _, x, _, w in legend)) + 2 * MARGIN
+    legend, words = legend_of(picture, layout.width), words_of(picture)
+    width = width_around(layout.width, title, legend, words)
     left = (width - layout.width) / 2
     foot = top + layout.height + 2 * LINE
-    rows = 1 + max(row for _, _, row, _ in legend)
+    rows = 1 + legend[-1].row
     height = foot + LINE * (rows + len(words)) + MARGIN - LINE / 2
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
              f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">', f"<title>{_safe(title or picture.summary)}</title>",
@@ -38,7 +49,7 @@ def as_svg(picture: Picture, layout: Layout, title: str) -> SVG:
     parts += [_arrow(route, *arrow) for route, arrow in zip(layout.routes, picture.arrows)]
     parts += [_box(number, box, place) for number, (box, place) in enumerate(zip(picture.boxes, layout.places))]
     parts.append("</g>")
-    parts += [_sample(family, MARGIN + x, foot + LINE * row) for family, x, row, _ in legend]
+    parts += [_sample(sample.family, MARGIN + sample.x, foot + LINE * sample.row) for sample in legend]
     parts += [f'<text class="word" x="{MARGIN:.1f}" y="{foot + LINE * (rows + number):.1f}">{_safe(line)}</text>'
               for number, line in enumerate(words)]
     return SVG("\n".join([*parts, "</svg>", ""]))
@@ -108,20 +119,6 @@ def _box(number: int, box: Box, place: Place) -> str:
         f'<text class="name" x="{left + inset:.1f}" y="{top + 19.5:.1f}">{_safe(box.name)}</text>',
         f'<text class="note" x="{left + place.width - inset:.1f}" y="{top + 19.5:.1f}">{_safe(box.note)}</text>',
         f'<text class="detail" x="{left + inset:.1f}" y="{top + 36:.1f}">{_safe(box.detail)}</text></g>'])
-
-
-# ----------------------------------------------------------------------------------------------------- legend
-def _legend(picture: Picture, width: float) -> list[tuple[str, float, int, float]]:
-    """(family, place from the left, row, width) of each family that is there."""
-    found, x, row = [], 0.0, 0
-    for family in FAMILIES:
-        if any(box.family == family for box in picture.boxes):
-            wide = 18 + width_of(FAMILIES[family], SMALL)
-            if x and x + wide > max(width, 320):
-                x, row = 0.0, row + 1
-            found.append((family, x, row, wide))
-            x += wide + 16
-    return found
 
 
 def _sample(family: str, x: float, y: float) -> str:
