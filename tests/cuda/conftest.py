@@ -4,6 +4,7 @@ import gc
 import importlib.util
 import os
 import re
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -56,11 +57,16 @@ class MachineCode(NamedTuple):
 
 def compile_kernel(dispatcher, arguments):
     """PTX and machine code of a kernel for the types of these arguments, without a GPU."""
+    from numba.cuda.typing.typeof import typeof
+    return compile_for(dispatcher, tuple(map(typeof, arguments)))
+
+
+@cache
+def compile_for(dispatcher, types):
+    """The machine code of a kernel for some types, which many launches share."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
     from numba import cuda
-    from numba.cuda.typing.typeof import typeof
 
-    types = tuple(map(typeof, arguments))
     ptx, _ = cuda.compile(dispatcher.py_func, types, device=False, abi="numba", output="ptx", cc=CAPABILITY,
                           launch_bounds=dispatcher.targetoptions.get("launch_bounds"))
     options = LinkerOptions(arch="sm_{}{}".format(*CAPABILITY), verbose=True, ptxas_options=["-v"])
@@ -76,7 +82,7 @@ def compiled(monkeypatch):
     """A list that fills with the machine code of every kernel that an entry of the table launches; nothing runs."""
     if reason := why_not_compiling():
         pytest.skip(reason)
-    from lucid_nb.cuda import runtime
+    from lucid_nb.cuda import plans, runtime
     from lucid_nb.cuda.memory import Memory
     found = []
 
@@ -89,4 +95,5 @@ def compiled(monkeypatch):
     monkeypatch.setattr(runtime, "address", lambda flat: 0)
     monkeypatch.setattr(runtime, "download", lambda flat: flat)
     monkeypatch.setattr(runtime, "launch", launch)
+    monkeypatch.setattr(plans, "device", lambda: 0)
     return found
