@@ -13,7 +13,7 @@ from typing import Any
 from .array import Tensor
 from .creation import arange, asarray
 from .dtypes import is_inexact
-from .errors import BackendError, DTypeError
+from .errors import BackendError, DTypeError, ShapeError
 from .register import functions
 
 __all__ = ["einsum", "pack", "parse_shape", "rearrange", "reduce", "repeat", "unpack"]
@@ -88,6 +88,16 @@ def _operand(op: str, x: Any) -> Any:
     return asarray(x)
 
 
+def _pattern(op: str, pattern: Any, arrows: int = 1) -> str:
+    """A pattern, before the package takes it apart."""
+    if not isinstance(pattern, str):
+        raise DTypeError(f"{op}: the pattern is a {type(pattern).__name__}. Give a string, as 'b c h w -> b (h w) c'.")
+    if pattern.count("->") != arrows:
+        raise ShapeError(f"{op}: the pattern {pattern!r} has {pattern.count('->')} arrows instead of {arrows}. Write "
+                         "the axes that there are" + ", '->', and those that shall be." * arrows + "." * (not arrows))
+    return pattern
+
+
 # ----------------------------------------------------------------------------------------------- functions
 def rearrange(tensor: Any, pattern: str, **sizes: int) -> Tensor:
     """Axes reordered, split and joined: what stands in parentheses is one axis, `...` any number of them.
@@ -99,7 +109,7 @@ def rearrange(tensor: Any, pattern: str, **sizes: int) -> Tensor:
     >>> lnb.einops.rearrange(images, "b c (h p) (w q) -> b (h w) (p q c)", p=8, q=8).shape
     (10, 16, 192)
     """
-    return library().rearrange(_operand("rearrange", tensor), pattern, **sizes)
+    return library().rearrange(_operand("rearrange", tensor), _pattern("rearrange", pattern), **sizes)
 
 
 def reduce(tensor: Any, pattern: str, reduction: Any = "sum", **sizes: int) -> Tensor:
@@ -113,7 +123,10 @@ def reduce(tensor: Any, pattern: str, reduction: Any = "sum", **sizes: int) -> T
     tensor([[ 5.,  7.],
             [13., 15.]])
     """
-    return library().reduce(_operand("reduce", tensor), pattern, reduction, **sizes)
+    found = _operand("reduce", tensor)
+    if reduction == "mean" and isinstance(found, Tensor) and not is_inexact(found.dtype):
+        raise DTypeError(f"reduce: the mean of {found.dtype} is no {found.dtype}. Use .astype('float64').")
+    return library().reduce(found, _pattern("reduce", pattern), reduction, **sizes)
 
 
 def repeat(tensor: Any, pattern: str, **sizes: int) -> Tensor:
@@ -123,7 +136,7 @@ def repeat(tensor: Any, pattern: str, **sizes: int) -> Tensor:
     >>> lnb.einops.repeat(lnb.tensor([1, 2]), "n -> (n twice) 2", twice=2).tolist()
     [[1, 1], [1, 1], [2, 2], [2, 2]]
     """
-    return library().repeat(_operand("repeat", tensor), pattern, **sizes)
+    return library().repeat(_operand("repeat", tensor), _pattern("repeat", pattern), **sizes)
 
 
 def pack(tensors: Sequence[Any], pattern: str) -> tuple[Tensor, list[tuple[int, ...]]]:
@@ -135,7 +148,10 @@ def pack(tensors: Sequence[Any], pattern: str) -> tuple[Tensor, list[tuple[int, 
     >>> packed.shape, shapes
     ((2, 17, 8), [(), (4, 4)])
     """
-    packed, shapes = library().pack([asarray(x) for x in tensors], pattern)
+    found = [asarray(x) for x in tensors]
+    if not found:
+        raise ShapeError("pack: got no tensors. Give at least one.")
+    packed, shapes = library().pack(found, _pattern("pack", pattern, 0))
     return packed, [tuple(shape) for shape in shapes]
 
 
@@ -146,7 +162,7 @@ def unpack(tensor: Any, shapes: Sequence[Sequence[int]], pattern: str) -> list[T
     >>> [x.shape for x in lnb.einops.unpack(lnb.zeros((2, 17, 8)), [(), (4, 4)], "batch * channels")]
     [(2, 8), (2, 4, 4, 8)]
     """
-    return library().unpack(asarray(tensor), shapes, pattern)
+    return library().unpack(asarray(tensor), shapes, _pattern("unpack", pattern, 0))
 
 
 def einsum(*operands: Any) -> Tensor:
@@ -159,7 +175,9 @@ def einsum(*operands: Any) -> Tensor:
     """
     if operands and isinstance(operands[0], str):
         operands = (*operands[1:], operands[0])
-    return library().einsum(*[asarray(x) for x in operands[:-1]], *operands[-1:])
+    if len(operands) < 2:
+        raise ShapeError(f"einsum: got {len(operands)} operands. Give tensors, then the pattern.")
+    return library().einsum(*[asarray(x) for x in operands[:-1]], _pattern("einsum", operands[-1]))
 
 
 def parse_shape(tensor: Any, pattern: str) -> dict[str, int]:
@@ -169,4 +187,4 @@ def parse_shape(tensor: Any, pattern: str) -> dict[str, int]:
     >>> lnb.einops.parse_shape(lnb.zeros((2, 3, 5)), "batch _ width")
     {'batch': 2, 'width': 5}
     """
-    return library().parse_shape(asarray(tensor), pattern)
+    return library().parse_shape(asarray(tensor), _pattern("parse_shape", pattern, 0))

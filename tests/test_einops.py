@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import lucid_nb as lnb
 from lucid_nb import einops as own
 from lucid_nb import nn
-from lucid_nb.errors import BackendError, DTypeError
+from lucid_nb.errors import BackendError, DTypeError, ShapeError
 from lucid_nb.testing import check_grad
 
 einops = pytest.importorskip("einops")
@@ -223,9 +223,24 @@ def test_pattern_first_is_refused():
 
 
 def test_mean_of_integers_is_refused_as_on_numpy():
-    for function, array in ((einops.reduce, np.arange(4)), (own.reduce, lnb.arange(4))):
-        with pytest.raises(NotImplementedError):
-            function(array, "a ->", "mean")
+    with pytest.raises(NotImplementedError):
+        einops.reduce(np.arange(4), "a ->", "mean")
+    with pytest.raises(DTypeError, match=r"reduce: the mean of int64 is no int64. Use .astype"):
+        own.reduce(lnb.arange(4), "a ->", "mean")
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda: own.rearrange(IMAGES, "b c h w"), ShapeError, "rearrange: the pattern 'b c h w' has 0 arrows instead of 1"),
+    (lambda: own.reduce(IMAGES, "b c h w -> b -> c"), ShapeError, "reduce: the pattern .* has 2 arrows instead of 1"),
+    (lambda: own.repeat(IMAGES, None), DTypeError, "repeat: the pattern is a NoneType. Give a string"),
+    (lambda: own.pack([IMAGES], "* w -> w"), ShapeError, "pack: the pattern .* has 1 arrows instead of 0"),
+    (lambda: own.pack([], "* w"), ShapeError, "pack: got no tensors"),
+    (lambda: own.parse_shape(IMAGES, 3), DTypeError, "parse_shape: the pattern is a int"),
+    (lambda: own.einsum(IMAGES), ShapeError, "einsum: got 1 operands. Give tensors, then the pattern"),
+    (lambda: own.einsum(IMAGES, "b c h w"), ShapeError, "einsum: the pattern .* has 0 arrows")])
+def test_what_is_no_pattern_is_refused(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
 
 
 @pytest.mark.serial
