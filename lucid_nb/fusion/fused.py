@@ -35,16 +35,18 @@ class Fused(Primitive):
     """A program over rows for inputs of certain shapes: `outputs` over a grid of `lead` rows of `cols` elements."""
 
     def __init__(self, name: str, outputs: Sequence[Expr], inputs: Sequence[Spec], results: Sequence[Spec],
-                 lead: Shape, cols: int) -> None:
+                 lead: Shape, cols: int, cost: int | None = None) -> None:
         self.name, self.outputs, self.inputs, self.results = name, tuple(outputs), tuple(inputs), tuple(results)
         self.lead, self.cols = lead, cols
+        self.cost = cost                             # in operations, where that is known of the ops that it is made of
         self.facts, self.linear = Facts(flops=self._flops), ()
         self.gradients: dict[tuple, Gradient | None] = {}
         self.runners: dict[backend.Table, Callable] = {}
 
     def _flops(self, call: Any) -> float:
-        nodes = [node for node in topological(rows.lower(self.outputs)) if node.args]
-        return float(len(nodes) * shapes.product((*self.lead, self.cols)))
+        if self.cost is None:
+            self.cost = rows.operations(self.outputs, [spec.aligned for spec in self.inputs])
+        return self.cost
 
     @property
     def functions(self) -> list[str]:

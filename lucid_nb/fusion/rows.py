@@ -8,6 +8,9 @@ order. A reduction of rows is a node that expr.vocabulary does not know; its rul
 from collections.abc import Callable, Mapping, Sequence
 
 from ..expr import Expr, Rule, Scalar, lift, m, make, over, product, read, substitute, topological, vocabulary
+from ..flops import of_entry
+from ..shapes import Shape, broadcast_shapes
+from ..shapes import product as elements
 
 
 def row_sum(x: Expr) -> Expr:
@@ -104,6 +107,25 @@ def reverse(outputs: Sequence[Expr], cotangents: Sequence[Expr], arity: int, inp
                     part = part * lift(Scalar(cols))         # every element of the row gives the same
                 accumulate(arg, part)
     return tuple(adjoint.get(read(i)) for i in range(arity))
+
+
+# ------------------------------------------------------------------------------------------------------- costs
+def operations(outputs: Sequence[Expr], inputs: Sequence[Shape]) -> int:
+    """What the outputs cost, each node by its entry for each of its elements, a reduction what it merges."""
+    nodes = topological(lower(outputs))
+    found: dict[Expr, Shape] = {}
+    cost = 0
+    for node in nodes:
+        given = [found[arg] for arg in node.args]
+        if node.op == "input":
+            found[node] = inputs[node.literal]
+        elif node.op in REDUCTIONS:
+            found[node] = (*given[0][:-1], 1)
+            cost += elements(given[0]) - elements(found[node])
+        else:
+            found[node] = broadcast_shapes("fuse", *given)
+            cost += of_entry(node.op) * elements(found[node]) if node.args else 0
+    return cost
 
 
 # ---------------------------------------------------------------------------------------------------- lowering

@@ -143,7 +143,9 @@ def reduction(kind: str) -> Callable[..., Result]:
             return found
         if len(axes) == x.ndim and not keepdims:         # what the rows leave is one row
             found, others = trace.reshaped(found, (shapes.product(found.shape),)), (0,)
-        return trace.call(registry[kind], (found,), {"axes": others, "keepdims": keepdims})
+        merged = trace.call(registry[kind], (found,), {"axes": others, "keepdims": keepdims})
+        trace.cost -= shapes.product(found.shape) - shapes.product(merged.shape)      # that call has counted it
+        return merged
     return rule
 
 

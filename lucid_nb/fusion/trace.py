@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import backend, dtypes, shapes, tape
+from .. import backend, dtypes, flops, shapes, tape
 from ..apply import apply, as_operand
 from ..array import Tensor
 from ..batched import Batched, taken_apart
+from ..calls import cost_of
 from ..expr import Expr, read, topological
 from ..op import Elementwise, Primitive
 from ..shapes import Shape
@@ -73,6 +74,7 @@ class Trace:
         self.inputs: dict[Input, int] = {}
         self.captured: dict[int, tuple[int, Tensor]] = {}      # by id, kept alive
         self.steps: list[Step] = []
+        self.cost = 0                                          # operations of ops that are in no kernel yet
         self.arguments = [self.slotted(number, x.requires_grad) for number, x in enumerate(arguments)]
 
     # ------------------------------------------------------------------------------------------------- slots
@@ -155,6 +157,9 @@ class Trace:
             rules.primitive(self, op, operands, params or {})
         if isinstance(found, str):
             return self.ordinary(op, operands, params, found)
+        first: Any = found[0] if type(found) is tuple else found
+        given = tuple([x.shape for x in operands if isinstance(x, Traced)])
+        self.cost += cost_of(op, flops.Call(given, first.shape, params or {}))
         return self.constant(found) if self.records and not tape.modes.enabled else found
 
     def constant(self, found: Any) -> Any:
@@ -225,10 +230,11 @@ class Trace:
     def paused(self) -> Iterator[None]:
         """Ops of this thread run, while it lasts."""
         before, self.is_paused = self.is_paused, True
+        counter, tape.modes.counter = tape.modes.counter, None
         try:
             yield
         finally:
-            self.is_paused = before
+            self.is_paused, tape.modes.counter = before, counter
 
     # ------------------------------------------------------------------------------------------------ movement
     def moved(self, x: Tensor, step: Movement) -> Traced:
@@ -285,7 +291,9 @@ class Trace:
         specs = [Spec(value.shape, value.dtype, is_dropped) for value, is_dropped in given]
         shape = shapes.broadcast_shapes("fuse", *[spec.aligned for spec in specs], group[0].aligned)
         fused = Fused("fused", rows.renumbered(exprs, used), specs,
-                      [Spec(x.shape, x.dtype, x.is_dropped) for x in group], shape[:-1], shape[-1] if shape else 1)
+                      [Spec(x.shape, x.dtype, x.is_dropped) for x in group], shape[:-1], shape[-1] if shape else 1,
+                      self.cost)
+        self.cost = 0
         slots = tuple([keys[i].slot for i in used])
         step = Step(lambda *given: apply(fused, given), "fused", slots, "", True, fused)
         made = self.take(step, any(x.needs for x in group))
@@ -297,6 +305,9 @@ class Trace:
         """The plan of a function that gave these results."""
         leaves, structure = flatten(results)
         self.slots_of([x for x in leaves if isinstance(x, Traced)])
+        for step in reversed(self.steps):
+            if step.fused is not None:
+                step.fused.cost, self.cost = step.fused.cost + self.cost, 0      # what nobody uses counts, too
         numbers = {slot: slot for slot in range(len(self.arguments))}
         captured = sorted(self.captured.values(), key=lambda pair: pair[0])
         for place, (slot, _) in enumerate(captured):
