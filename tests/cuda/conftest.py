@@ -97,3 +97,37 @@ def compiled(monkeypatch):
     monkeypatch.setattr(runtime, "launch", launch)
     monkeypatch.setattr(plans, "device", lambda: 0)
     return found
+
+
+class Counted(NamedTuple):
+    """A flat array without memory."""
+
+    size: int
+    dtype: np.dtype
+
+    def view(self, dtype):
+        """The same bytes as another dtype."""
+        return Counted(self.size * self.dtype.itemsize // dtype.itemsize, dtype)
+
+
+@pytest.fixture
+def launches(monkeypatch):
+    """What would be launched: (blocks, threads, arguments); no memory is taken and nothing runs."""
+    from lucid_nb.cuda import memory, plans, runtime
+    found = []
+    monkeypatch.setattr(plans, "device", lambda: 0)
+    monkeypatch.setattr(runtime, "allocate", lambda count, dtype: memory.Memory(Counted(count, dtype)))
+    monkeypatch.setattr(runtime, "address", lambda flat: 0)
+    monkeypatch.setattr(runtime, "launch", lambda kernel, *rest: found.append(rest))
+    return found
+
+
+GRID_LIMIT = 2**31 - 1
+
+
+def check_launches(launches):
+    """Does every launch stay within what a grid and a block may be, with numbers of 64 bits?"""
+    for blocks, threads, *arguments in launches:
+        threads = threads if isinstance(threads, tuple) else (threads,)
+        assert 1 <= blocks <= GRID_LIMIT and 1 <= np.prod(threads) <= 1024
+        assert all(-2**63 <= a < 2**63 for a in arguments if isinstance(a, int))

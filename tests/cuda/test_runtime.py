@@ -3,18 +3,16 @@
 import os
 import subprocess
 import sys
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from lucid_nb.cuda import driver, memory, runtime
+from lucid_nb.cuda import driver, runtime
 from lucid_nb.errors import BackendError, DeviceError
 from lucid_nb.shapes import Window
 
-from .conftest import SIMULATED
+from .conftest import GRID_LIMIT, SIMULATED, check_launches
 
-GRID_LIMIT = 2**31 - 1
 needs_simulator = pytest.mark.cuda_simulator
 
 
@@ -58,23 +56,6 @@ def test_without_a_device_the_reason_and_the_remedy_are_one_line():
     table.synchronize()
 
 
-class Counted(NamedTuple):
-    """A flat array without memory."""
-
-    size: int
-    dtype: np.dtype
-
-
-@pytest.fixture
-def launches(monkeypatch):
-    """What would be launched: (blocks, threads, arguments); no memory is taken and nothing runs."""
-    found = []
-    monkeypatch.setattr(runtime, "allocate", lambda count, dtype: memory.Memory(Counted(count, dtype)))
-    monkeypatch.setattr(runtime, "address", lambda flat: 0)
-    monkeypatch.setattr(runtime, "launch", lambda kernel, *rest: found.append(rest))
-    return found
-
-
 def test_more_than_two_to_the_31_elements_and_65535_rows_fit_every_launch(launches):
     import lucid_nb.cuda as table
     float32 = np.dtype("float32")
@@ -90,10 +71,7 @@ def test_more_than_two_to_the_31_elements_and_65535_rows_fit_every_launch(launch
     table.gather(x, table.empty((3, 100_000), np.dtype("int64")))
     window = Window((1,), (1,), (1,), (1,))
     table.conv(table.empty((70_000, 1, 70_000), float32), table.empty((2, 1, 3), float32), window)
-    for blocks, threads, *arguments in launches:
-        threads = threads if isinstance(threads, tuple) else (threads,)
-        assert 1 <= blocks <= GRID_LIMIT and np.prod(threads) <= 1024
-        assert all(-2**63 <= a < 2**63 for a in arguments if isinstance(a, int))
+    check_launches(launches)
     assert len(launches) == 12 and launches[0][2] == 70_000 * 70_001
 
 
