@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .array import Tensor
+from . import backend, trees
+from .array import Tensor, fresh
 from .backend import Unbatchable
 from .batched import Level, levels_of
 from .lifting import entered, explicit
+from .ops.hosted import holds_anywhere
+from .ops.movement import as_tensor
 from .register import functions
 from .shapes import product
 
@@ -67,7 +70,9 @@ def _getitem(level: Level, x: Tensor, parts: tuple) -> Tensor | None:
 def _setitem(level: Level, target: Tensor, parts: tuple, value: Tensor) -> bool | None:
     """NumPy's assignment, as a new content of the target."""
     inside = _with_examples(level, target, parts)
-    if inside is None or _is_shared(target, level):
+    if inside is None:
+        return _write_where(target, parts, value)
+    if _is_shared(target, level):
         return None
     places, place, count = inside
     new = explicit(target, level).copy()
@@ -78,6 +83,38 @@ def _setitem(level: Level, target: Tensor, parts: tuple, value: Tensor) -> bool 
     new[places] = given.permute((0, *axes, *range(len(axes) + 1, len(shape))))
     target.write(entered(new, 0, level), "setitem")
     return True
+
+
+def _write_where(target: Tensor, parts: tuple, value: Tensor) -> bool | None:
+    """Assignment where one mask holds, beside slices and integers: all is written, the rest with what it was.
+
+    The value must not have an element for each place, since their number differs between examples.
+    """
+    masks = [number for number, part in enumerate(parts) if isinstance(part, Tensor) and part.dtype.kind == "b"]
+    others = [part for number, part in enumerate(parts) if number not in masks]
+    if len(masks) != 1 or not all(part is None or part is Ellipsis or type(part) in (slice, int) for part in others) \
+            or (value.dtype.kind == "c") > (target.dtype.kind == "c"):
+        return None
+    mask, before, after = parts[masks[0]], parts[:masks[0]], parts[masks[0] + 1:]
+    index = (*before, *(slice(None),) * mask.ndim, *after)
+    view = target[index]
+    place = _axes_of(target, index, len(before))
+    behind = view.ndim - place - mask.ndim
+    new = _without_count(value, mask.ndim, behind)
+    if new is None or (new.ndim and int in map(type, others)) or view.shape[place:place + mask.ndim] != mask.shape:
+        return None
+    held = mask.reshape((*mask.shape, *(1,) * behind))
+    target[index] = functions["where"](held, new.astype(target.dtype), view)
+    return True
+
+
+def _without_count(value: Tensor, ndim: int, behind: int) -> Tensor | None:
+    """A value with axes of a mask in place of that of the chosen elements, along which it must be the same."""
+    cut = value.ndim - behind
+    if cut < 1:
+        return value
+    return value.reshape((*value.shape[:cut - 1], *(1,) * ndim, *value.shape[cut:])) if value.shape[cut - 1] == 1 \
+        else None
 
 
 def _with_examples(level: Level, x: Tensor, parts: tuple) -> tuple[tuple, int, int] | None:
@@ -107,8 +144,13 @@ def _place(x: Tensor, parts: tuple, arrays: Sequence[Any]) -> int:
     first, last = is_array.index(True), len(parts) - is_array[::-1].index(True)
     if not all(is_array[first:last]):
         return 0
+    return _axes_of(x, parts, first)
+
+
+def _axes_of(x: Tensor, parts: tuple, count: int) -> int:
+    """How many axes of the result come from so many parts of an index."""
     used = sum(part is not None and part is not Ellipsis for part in parts)
-    return sum(x.ndim - used if part is Ellipsis else 1 for part in parts[:first])
+    return sum(x.ndim - used if part is Ellipsis else type(part) is not int for part in parts[:count])
 
 
 def _moved(found: Tensor, place: int, count: int) -> Tensor:
@@ -183,3 +225,56 @@ def _losses_of_classes(level: Level, losses_of: Callable, logits: Tensor, target
         counted = (classes.reshape((level.size, product(target.shape))) != ignore_index).sum(axis=1)
         total = total / functions["maximum"](counted, 1).astype(total.dtype)
     return entered(total, 0, level)
+
+
+# --------------------------------------------------------------------------------------------------- the host
+together: dict[str, Callable] = {}                    # rules for all examples at once, by the function's name
+
+
+@rule
+def _hosted(level: Level, function: Callable, arguments: tuple, keywords: dict) -> Any:
+    """What a function gives that reads its arguments on the host: by its rule, otherwise example by example."""
+    special = together.get(function.__name__)
+    found = special(level, *arguments, **keywords) if special is not None else None
+    return _each(level, function, arguments, keywords) if found is None else found
+
+
+def _each(level: Level, function: Callable, arguments: tuple, keywords: dict) -> Any:
+    """The results of each example, where they have one shape."""
+    leaves, structure = trees.flatten((arguments, keywords))
+    is_apart = [isinstance(x, Tensor) and not _is_shared(x, level) for x in leaves]
+    columns = [explicit(x, level) if apart else x for x, apart in zip(leaves, is_apart)]
+    found = []
+    for number in range(level.size):
+        given, named = trees.unflatten(structure, [x[number] if apart else x for x, apart in zip(columns, is_apart)])
+        found.append(trees.flatten(function(*given, **named)))
+    if len({(nested, *[x.shape for x in results]) for results, nested in found}) != 1:
+        return None
+    stacked = [entered(functions["stack"](column), 0, level) for column in zip(*[results for results, _ in found])]
+    return trees.unflatten(found[0][1], stacked)
+
+
+def _bincount(level: Level, x: Any, weights: Any = None, minlength: int = 0) -> Tensor | None:
+    """Where `minlength` says how many there are, the bins of all examples beside each other."""
+    places = explicit(as_tensor("bincount", x), level)
+    if places.ndim != 2 or places.dtype.kind not in "iu" or holds_anywhere((places < 0) | (places >= minlength)):
+        return None
+    starts = backend.table(places.device).from_numpy((np.arange(level.size) * minlength)[:, None])
+    beside = places.astype("int64") + fresh(starts)
+    if weights is not None:
+        weights = explicit(as_tensor("bincount", weights), level)
+        if weights.shape != places.shape:
+            return None
+        weights = weights.reshape(-1)
+    found = functions["bincount"](beside.reshape(-1), weights, level.size * minlength)
+    return entered(found.reshape((level.size, minlength)), 0, level)
+
+
+def _digitize(level: Level, x: Any, bins: Any, right: bool = False) -> Tensor | None:
+    """All elements at once, where the bins are the same for all."""
+    if not _is_shared(bins, level):
+        return None
+    return entered(functions["digitize"](explicit(as_tensor("digitize", x), level), bins, right), 0, level)
+
+
+together.update(bincount=_bincount, digitize=_digitize)

@@ -37,7 +37,7 @@ def vmap(function: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
     examples goes in the results, None for a result that does not depend on them (otherwise such a one is repeated).
     Keyword arguments are the same for all. ShapeError where sizes differ, or nothing has examples.
 
-    A function that reads values on the host (`if x > 0`, `x.item()`, a mask as an index) runs example by example, with
+    A function that reads values on the host (`if x > 0`, `x.item()`, what a mask chooses) runs example by example, with
     a warning that names the op. Random numbers drawn inside are the same for all examples, unless their key is mapped.
 
     >>> import lucid_nb as lnb

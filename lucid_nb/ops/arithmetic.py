@@ -9,6 +9,7 @@ from ..dtypes import BOOL
 from ..errors import DTypeError
 from ..expr import Expr, Vocabulary, entry, product, quotient
 from ..register import binary, install_operator, public, ternary, unary
+from .hosted import host_of_all
 
 Formula = tuple[Expr, ...] | Expr
 
@@ -124,7 +125,7 @@ def is_bool(x: Any) -> bool:
 
 
 def _refuse_negative_exponents(x: Any, y: Any) -> None:
-    exponents = y.to_host() if isinstance(y, Tensor) else np.asarray(y)
+    exponents = host_of_all(y) if isinstance(y, Tensor) else np.asarray(y)
     base = x if isinstance(x, Tensor) else np.asarray(x)
     if exponents.dtype.kind in "iu" and base.dtype.kind in "biu" and exponents.size and exponents.min() < 0:
         raise DTypeError(f"power: integers to the power {exponents.min()} are fractions. Use .astype('float64').")

@@ -11,6 +11,7 @@ from ..errors import ShapeError
 from ..op import ALL, Primitive
 from ..register import public
 from ..storage import Permute, Slice
+from .hosted import hosted
 from .movement import as_tensor, duplicate, items_of, reshape
 
 Axes = int | Sequence[int]
@@ -310,6 +311,7 @@ _roll = Primitive("roll_by", _roll_blocks, lambda ops, info, g, shifts: (ops.rol
 
 
 @public()
+@hosted
 def roll(x: Any, /, shift: Axes, axis: Axes | None = None) -> Tensor:
     """Elements moved on by `shift` places along axes, those beyond the end to the front; flat where `axis` is None.
 

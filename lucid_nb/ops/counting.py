@@ -12,6 +12,7 @@ from ..errors import DTypeError, ShapeError, out_of_memory
 from ..op import Info, Primitive
 from ..register import public
 from ..storage import Slice
+from .hosted import hosted
 from .movement import astype, reshape
 from .positions import host_positions
 
@@ -64,6 +65,7 @@ def _device_of(x: Any) -> str:
 
 # ------------------------------------------------------------------------------------------------- integers
 @public(method=False)
+@hosted
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 on occurs, as int64; or the sums of weights, in float64 and differentiable in them.
 
@@ -97,6 +99,7 @@ def _accumulator(device: str) -> np.dtype:
 
 # ----------------------------------------------------------------------------------------------- histograms
 @public(method=False)
+@hosted
 def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
     """The edges that `histogram` would use, as NumPy chooses them.
 
@@ -167,6 +170,7 @@ def _fits_float64(x: np.ndarray) -> bool:
 
 
 @public(method=False)
+@hosted
 def histogram(x: Any, /, bins: Any = 10, range: Any = None, density: bool | None = None,
               weights: Any = None) -> tuple[Tensor, Tensor]:
     """How many elements each bin has (int64), or their weights (differentiable in them), and the edges of the bins.
@@ -196,6 +200,7 @@ def histogram(x: Any, /, bins: Any = 10, range: Any = None, density: bool | None
 
 
 @public(method=False)
+@hosted
 def histogram2d(x: Any, y: Any, /, bins: Any = 10, range: Any = None, density: bool | None = None,
                 weights: Any = None) -> tuple[Tensor, Tensor, Tensor]:
     """How many points (x, y) each cell has, as floats, and the edges on both axes.
@@ -219,6 +224,7 @@ def histogram2d(x: Any, y: Any, /, bins: Any = 10, range: Any = None, density: b
 
 
 @public(method=False)
+@hosted
 def histogramdd(x: Any, /, bins: Any = 10, range: Any = None, density: bool | None = None,
                 weights: Any = None) -> tuple[Tensor, list[Tensor]]:
     """How many points each cell of a grid has, as floats, and the list of the edges on each axis.
@@ -284,6 +290,7 @@ def _cells(op: str, columns: Sequence[np.ndarray], bins: Any, range: Any, densit
 
 
 @public(method=False)
+@hosted
 def digitize(x: Any, bins: Any, /, right: bool = False) -> Tensor:
     """The number of the bin of each element: i where bins[i - 1] <= x < bins[i], 0 before and len(bins) after them.
 

@@ -8,6 +8,7 @@ from .. import dtypes, shapes
 from ..array import Tensor
 from ..register import public
 from .gathering import take
+from .hosted import hosted
 from .logic import where
 from .movement import as_tensor, deliver, reshape
 from .nan_reduction import nanmean
@@ -64,6 +65,7 @@ def median(x: Any, /, axis: Axis = None, out: Tensor | None = None, overwrite_in
 
 
 @public(method=False)
+@hosted
 def nanmedian(x: Any, /, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
               keepdims: bool = False) -> Tensor:
     """`median` of what is no NaN; NaN with a warning where nothing is left.

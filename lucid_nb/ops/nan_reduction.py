@@ -12,6 +12,7 @@ from ..errors import ShapeError
 from ..op import Primitive
 from ..register import functions, public
 from . import reducers
+from .hosted import holds_anywhere
 from .logic import where as choose
 from .movement import as_tensor, astype, deliver
 from .reduction import Axis, deliver_places, extreme, mask_of, place, prod, sum, total
@@ -121,7 +122,7 @@ def _nan_place(name: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     if not _may_have_nan(x) or x.size == 0:
         return place(name, op, x, axis, keepdims)
     is_number = x == x
-    if not bool(functions["any"](is_number, shapes.reduction_axes(name, axis, x.ndim)).all().item()):
+    if holds_anywhere(functions["logical_not"](functions["any"](is_number, shapes.reduction_axes(name, axis, x.ndim)))):
         raise ShapeError(f"{name}: All-NaN slice encountered in shape {x.shape}. Leave such slices out.")
     return place(name, op, choose(is_number, x, worst), axis, keepdims)
 

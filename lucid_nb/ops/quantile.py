@@ -19,6 +19,7 @@ from ..array import Tensor
 from ..errors import DTypeError, ShapeError
 from ..register import public
 from .gathering import take
+from .hosted import hosted
 from .logic import where
 from .movement import as_tensor, astype, broadcast_to, deliver, permute_dims, reshape
 from .nan_reduction import nanmean
@@ -195,7 +196,7 @@ def valid_counts(rows: Tensor) -> np.ndarray:
     """How many elements of each row are no NaN, on the host, with a last axis of 1; warns of rows that have none."""
     found = np.count_nonzero(~is_nan(rows.detach()).to_host(), axis=-1, keepdims=True)
     if np.any(found == 0):
-        warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=4)
+        warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=5)
     return found
 
 
@@ -256,6 +257,7 @@ def _quantiles(x: Any, axis: Axis, out: Any, keepdims: bool, wanted: Wanted, ski
 
 
 @public()
+@hosted
 def quantile(x: Any, q: Any, /, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
              method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Tensor:
     """The q-th quantiles (0 to 1) over axes, by one of NumPy's methods; the axes of q come first. NaN wins.
@@ -270,6 +272,7 @@ def quantile(x: Any, q: Any, /, axis: Axis = None, out: Tensor | None = None, ov
 
 
 @public()
+@hosted
 def percentile(x: Any, q: Any, /, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
                method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Tensor:
     """The q-th percentiles (0 to 100) over axes: `quantile` of q / 100.
@@ -282,6 +285,7 @@ def percentile(x: Any, q: Any, /, axis: Axis = None, out: Tensor | None = None, 
 
 
 @public(method=False)
+@hosted
 def nanquantile(x: Any, q: Any, /, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
                 method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Tensor:
     """`quantile` of what is no NaN; NaN with a warning where nothing is left.
@@ -294,6 +298,7 @@ def nanquantile(x: Any, q: Any, /, axis: Axis = None, out: Tensor | None = None,
 
 
 @public(method=False)
+@hosted
 def nanpercentile(x: Any, q: Any, /, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
                   method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Tensor:
     """`percentile` of what is no NaN; NaN with a warning where nothing is left.

@@ -12,6 +12,7 @@ from ..errors import DTypeError, IndexError, ShapeError
 from ..register import functions, public
 from ..storage import Slice
 from .gathering import take_along_axis
+from .hosted import hosted
 from .indexing import as_value, compressed, expanded, take
 from .logic import where as choice
 from .movement import as_tensor, astype, check_cast, deliver, items_of, reshape, tensors_of
@@ -208,6 +209,7 @@ def _masked_places(op: str, x: Any, mask: Any, values: Any) -> tuple[Tensor, np.
 
 # ------------------------------------------------------------------------------------------------- by choices
 @public()
+@hosted
 def choose(x: Any, /, choices: Any, out: Any = None, mode: str = "raise") -> Tensor:
     """Elements of the choice whose number x gives, all broadcast. `mode` as in `take`, but negative ones are too low.
 

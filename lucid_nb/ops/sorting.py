@@ -16,6 +16,7 @@ from ..backend import entry
 from ..errors import DTypeError, IndexError, ShapeError
 from ..op import Primitive
 from ..register import public
+from .hosted import hosted
 from .movement import as_tensor, astype, reshape
 from .places import pair, routed, take_places, wants_gradient
 
@@ -176,6 +177,7 @@ def topk(x: Any, /, k: int, axis: int = -1, largest: bool = True, sorted: bool =
 
 
 @public(method=False)
+@hosted
 def lexsort(keys: Any, /, axis: int = -1) -> Tensor:
     """The places (int64) that sort by several keys, the last one first; `keys` is a sequence, or rows of an array.
 

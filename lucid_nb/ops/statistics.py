@@ -13,9 +13,10 @@ from ..expr import Expr, Vocabulary, entry, m
 from ..expr import quotient as absorbing_quotient
 from ..op import ALL, Info, Primitive, registry
 from ..register import functions, public
+from .hosted import holds_anywhere
 from .movement import as_tensor, astype, broadcast_to, deliver
 from .reducers import internal, real_dtype, spread
-from .reduction import Axis, any, extent, kept, mask_of, max, min, sum
+from .reduction import Axis, extent, kept, mask_of, max, min, sum
 
 
 # ---------------------------------------------------------------------------------------------- primitives
@@ -96,7 +97,7 @@ def quotient(value: Tensor, count: Tensor | float) -> Tensor:
 
 def warn_where(condition: Any, text: str, depth: int = 3) -> None:
     """NumPy's warning, on behalf of the caller of the public function."""
-    if condition if not isinstance(condition, Tensor) else bool(any(condition).item()):
+    if holds_anywhere(condition) if isinstance(condition, Tensor) else condition:
         warnings.warn(text, RuntimeWarning, stacklevel=depth)
 
 
@@ -255,7 +256,7 @@ def average(x: Any, /, axis: Axis = None, weights: Any = None, returned: bool = 
         wanted = dtypes.promote(keys)
         weights = astype(broadcast_to(weights, x.shape), wanted, copy=False)
         scale = sum(weights, axes, keepdims=keepdims)
-        if bool(any(scale == 0).item()):
+        if holds_anywhere(scale == 0):
             raise ZeroDivisionError("average: the weights sum to 0. Give weights that do not.")
         found = sum(astype(x, wanted, copy=False) * weights, axes, keepdims=keepdims) / scale
     return (found, scale) if returned else found

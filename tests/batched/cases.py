@@ -57,6 +57,34 @@ def written_outside_dtype(x):
     return z
 
 
+def written_where(x, y):
+    """Writes where masks hold, into every kind of place."""
+    z = 1 * x
+    z[x > 1] = 0
+    z[x[:, 0] > 0] = y
+    z[x[:, 1] < 0, 1] = 5.0
+    z[..., x[0] > 0.5] = y[:1]
+    z[:, x[1] > 0.5] = x.sum(1, keepdims=True)
+    z[None, x > 0.2] = y[2]
+    z[x[2, 3] > 0] = z * 2
+    return z
+
+
+def written_integers_where(i):
+    """Floats and integers of other dtypes, written into integers."""
+    z = 1 * i
+    z[i > 3] = lnb.tensor(2.5, device=i.device)
+    z[i < 2] = i.max().astype("int8")
+    return z
+
+
+def written_for_each_place(x):
+    """A write whose value has an element for each place."""
+    z = 1 * x
+    z[x > -9] = x * 2
+    return z
+
+
 M, V, PLANES = (3, 4), (5,), (2, 4, 6, 6)
 CASES = dict(
     sum=case(lambda x: lnb.sum(x, 0), M), sum_of_all=case(lambda x: x.sum(), M), mean=case(lambda x: x.mean(-1), M),
@@ -178,13 +206,36 @@ CASES = dict(
     binary=case(lambda x, y: F.binary_cross_entropy_with_logits(x, lnb.sigmoid(y)), V, V), kl_div=case(
         lambda x, y: F.kl_div(x, lnb.softmax(y, 0)), V, V), cosine=case(
         lambda x, y: F.cosine_similarity(x, y, 0), V, V), triplet=case(
-        lambda x, y, z: F.triplet_margin_loss(x, y, z), (2, 3), (2, 3), (2, 3)))
+        lambda x, y, z: F.triplet_margin_loss(x, y, z), (2, 3), (2, 3), (2, 3)),
+
+    written_where=case(written_where, M, (4,)), written_where_whole=case(written_integers_where, classes(9, 5)),
+    sum_where=case(lambda x: lnb.sum(x, 0, where=x > 0), M), mean_where=case(
+        lambda x: lnb.mean(x, where=x > -1), M), var_where=case(lambda x: lnb.var(x, where=x > -1), M),
+    nanmax=case(lambda x: lnb.nanmax(x, 0), M), nanargmin=case(lambda x: lnb.nanargmin(x, 0), M), weighted=case(
+        lambda x, w: lnb.average(x, weights=w * w), V, V), weighted_axis=case(
+        lambda x, w: lnb.average(x, 0, w * w, returned=True), M, (3,), shared=(1,)),
+    bincount=case(lambda i: lnb.bincount(i, minlength=5), classes(5, 6)), bincount_weights=case(
+        lambda i, w: lnb.bincount(i, w, 7), classes(5, 6), (6,)), bincount_shared=case(
+        lambda i, w: lnb.bincount(i, w, minlength=5), classes(5, 6), (6,), shared=(0,)), bincount_same=case(
+        lambda i, w: lnb.bincount(i, weights=w, minlength=5), classes(5, 6), (6,), shared=(1,)),
+    bincount_even=case(lambda i: lnb.bincount(lnb.concat([i, 0 * i[:1] + 4])), classes(5, 6)),
+    histogram=case(lambda x: lnb.histogram(x, bins=4, range=(-2, 2)), V), histogram_weights=case(
+        lambda x, w: lnb.histogram(x, 3, weights=w)[0], V, V), histogram2d=case(
+        lambda x, y: lnb.histogram2d(x, y, bins=2), V, V), digitize=case(
+        lambda x: lnb.digitize(x, [-1.0, 0.0, 1.0]), V), digitize_apart=case(
+        lambda x, b: lnb.digitize(x, lnb.sort(b)), V, (3,)),
+    quantile_apart=case(lambda x, q: lnb.quantile(x, lnb.sigmoid(q), axis=0), M, (2,)), nanmedian=case(
+        lambda x: lnb.nanmedian(x, 0), M), choose=case(lambda i, a, b: lnb.choose(i, [a, b]), classes(2, 5), V, V),
+    lexsort=case(lambda i, x: lnb.lexsort([x, i]), classes(2, 5), V), roll_apart=case(
+        lambda x, i: lnb.roll(x, i), V, classes(5)), power_of_integers=case(
+        lambda i, j: i ** j, classes(5, 3), classes(3, 3)),
+    weighted_classes=case(lambda x, t, w: F.cross_entropy(x, t, w * w), (5, 4), classes(4, 5), (4,), shared=(2,)),
+    smoothed_classes=case(lambda x, t: F.cross_entropy(x, t, label_smoothing=0.1), (5, 4), classes(4, 5)),
+    nll_weighted=case(lambda x, t, w: F.nll_loss(x, t, w * w), (5, 4), classes(4, 5), (4,)), multi_margin=case(
+        lambda x, t: F.multi_margin_loss(x, t), (5, 4), classes(4, 5)), gaussian=case(
+        lambda x, y, v: F.gaussian_nll_loss(x, y, v * v), V, V, V))
 
 # What reads values on the host: it runs example by example, with a warning.
 READING = dict(
     branch=case(lambda x: x if x.sum() > 0 else -2 * x, V), item=case(lambda x: x * float(x[0]), V),
-    mask=case(lambda x: lnb.where(x > 0, x, 0)[x > -9], V), nanmax=case(lambda x: lnb.nanmax(x, 0), M), weighted=case(
-        lambda x, w: lnb.average(x, weights=w * w), V, V), histogram=case(
-        lambda x: lnb.histogram(x, bins=4, range=(-2, 2))[0], V), bincount=case(
-        lambda i: lnb.bincount(i, minlength=5), classes(5, 6)), weighted_classes=case(
-        lambda x, t, w: F.cross_entropy(x, t, w * w), (5, 4), classes(4, 5), (4,), shared=(2,)))
+    mask=case(lambda x: lnb.where(x > 0, x, 0)[x > -9], V), chosen=case(written_for_each_place, V))

@@ -11,6 +11,7 @@ from ...dtypes import is_inexact
 from ...errors import ConfigError, DTypeError, ShapeError
 from ...ops import loss, norm, selection
 from ...ops import loss_terms as terms
+from ...ops.hosted import hosted
 from ...ops.logic import where
 from .loss import as_scores, beside, check_alike, check_reduction, reduced
 
@@ -85,6 +86,7 @@ def _averaged(losses: Tensor, scale: Tensor, kind: str, is_any: bool) -> Tensor:
     return total / scale.sum() if kind == "mean" and is_any else total
 
 
+@hosted
 def with_classes(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, kind: str,
                  smoothing: float) -> Tensor:
     """Integer targets with weights or smoothing."""
@@ -118,6 +120,7 @@ def with_probabilities(logits: Tensor, target: Tensor, weight: Tensor | None, ki
     return total / float(max(losses.size, 1)) if kind == "mean" else total
 
 
+@hosted
 def nll_loss(input: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
     """The negative of the logarithms of probabilities `input` at the classes `target`; cross_entropy takes logits.
 
@@ -168,6 +171,7 @@ def _is_class(classes: int, target: Tensor) -> Tensor:
     return asarray(np.arange(classes), device=target.device) == target.reshape(-1, 1)
 
 
+@hosted
 def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None,
                       reduction: str = "mean") -> Tensor:
     """The mean over the classes of max(0, margin - x[target] + x[class])**p for the classes that are not the target.
@@ -201,6 +205,7 @@ def _check_rows(op: str, x: Tensor) -> None:
         raise ShapeError(f"{op}: an input of shape {x.shape}. Give (classes,) or (batch, classes).")
 
 
+@hosted
 def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """The mean over the classes of max(0, 1 - x[right] + x[wrong]), summed over pairs of right and wrong classes.
 

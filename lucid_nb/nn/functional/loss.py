@@ -12,6 +12,7 @@ from ...array import Tensor
 from ...creation import asarray
 from ...errors import ConfigError, ShapeError
 from ...ops import loss_terms as terms
+from ...ops.hosted import holds_anywhere
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -225,7 +226,7 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps
 
 def _variance(x: Tensor, variance: Tensor) -> Tensor:
     """Variances in a shape that broadcasts with the input."""
-    if (variance.to_host() < 0).any():
+    if holds_anywhere(variance < 0):
         raise ConfigError("gaussian_nll_loss: var has a negative number. Give variances, say exp of a prediction.")
     if variance.shape in ((), x.shape):
         return variance
