@@ -6,7 +6,7 @@ config.conv_view_limit_mb has room for, at least one; then one product takes eve
 """
 
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -24,13 +24,10 @@ from .direct import casts
 from .elementwise import Kernels, kernels
 from .gemm import matmul
 from .places import Places, places_of
-from .reduce import reduce
 from .runtime import ceil_div, cuda
 from .scalars import compute, narrow
 
 MOST_PHASES = 16       # launches for a spread input; beyond, one kernel that looks at each tap is faster
-FULL = 256             # tiles of results from which a product fills the device
-TILE = 64              # results along the side of one
 
 
 # ------------------------------------------------------------------------------------------------- unfolding
@@ -178,47 +175,29 @@ def _sum_of_two(dtype: np.dtype) -> Kernels:
 class UnfoldedWeight:
     """A weight gradient by unfolding: (groups, filters, rows) times (groups, rows, depth), chunk by chunk.
 
-    Few weights leave a device empty, so rows are cut into parts, by shape alone, whose products are added in their
-    order. What is added is of the compute dtype.
+    The products of several chunks are of the compute dtype, and are added in their order.
     """
 
     def __init__(self, problem: Correlation, g: Layout) -> None:
-        self.dtype, self.wide, self.g = problem.dtype, compute(problem.dtype), g
-        self.unfold = Unfold(problem, self.wide)
-        self.shape = problem.w.shape
-        groups, filters = self.shape[:2]
-        self.tiles = groups * ceil_div(filters, TILE) * ceil_div(self.unfold.depth, TILE)
+        self.dtype, self.g, self.unfold = problem.dtype, g, Unfold(problem, problem.dtype)
+        if self.unfold.chunk < problem.x.shape[0]:
+            self.unfold = Unfold(problem, compute(problem.dtype))
 
     def _part(self, x: DeviceArray, g: DeviceArray, items: slice) -> DeviceArray:
         """What some items give, (groups, filters, depth)."""
-        count, (groups, filters), places = items.stop - items.start, self.shape[:2], self.unfold.places
-        parts = parts_of(count, ceil_div(FULL, self.tiles))
-        each = count // parts
         u = self.unfold(x, items)
-        rows = view(u, (parts, groups, each * places, self.unfold.depth),
-                    (each * places, u.strides[0], 1, u.strides[1]))
         slopes = slice_view(self.g.of(g), (items,))
-        slopes = slopes if slopes.element == self.wide else cast(slopes, self.wide)
-        slopes = reshape(slopes, (parts, each, groups, filters, places))
-        slopes = reshape(permute(slopes, (0, 2, 3, 1, 4)), (parts, groups, filters, each * places))
-        found = matmul(slopes, rows)
-        if parts == 1:
-            return view(found, found.shape[1:], found.strides[1:])
-        return reduce("sum", found, (0,), False, self.wide)
+        slopes = slopes if slopes.element == u.element else cast(slopes, u.element)
+        slopes = permute(slopes, (1, 2, 0, 3, 4, 5))
+        return matmul(reshape(slopes, (*slopes.shape[:2], u.shape[2])), permute(u, (0, 2, 1)))
 
     def __call__(self, x: DeviceArray, g: DeviceArray) -> DeviceArray:
         """(groups, filters, channels times taps) of the operands."""
         first, *rest = self.unfold.chunks()
         total = self._part(x, g, first)
         for items in rest:
-            _sum_of_two(self.wide).run(total.shape, [total, self._part(x, g, items), total])
-        return total if self.wide == self.dtype else cast(total, self.dtype)
-
-
-@lru_cache(maxsize=1024)
-def parts_of(items: int, wanted: int) -> int:
-    """Into how many equal parts of whole items: the fewest that are as many as wanted, else one an item."""
-    return next(parts for parts in range(min(wanted, items), items + 1) if items % parts == 0)
+            _sum_of_two(total.element).run(total.shape, [total, self._part(x, g, items), total])
+        return total if total.element == self.dtype else cast(total, self.dtype)
 
 
 def weight_problem(dtype: np.dtype, x: Layout, filters: int, taps: Shape, sizes: Shape,

@@ -192,11 +192,6 @@ def test_chunks_are_about_equal_and_hold_an_item_at_least(monkeypatch):
     assert unfold.chunk_of(1 << 20, 1) == 1 << 20
 
 
-@pytest.mark.parametrize("items, wanted, parts", [(12, 5, 6), (7, 2, 7), (7, 1, 1), (4, 100, 4)])
-def test_rows_are_cut_into_equal_parts(items, wanted, parts):
-    assert unfold.parts_of(items, wanted) == parts
-
-
 def test_sums_in_parts_are_those_of_the_whole(monkeypatch):
     monkeypatch.setattr(direct.runtime, "chunks_of", lambda *sizes: 3)
     x_shape, w_shape, window = CASES["2-D, 3 to 7 channels"]
