@@ -56,7 +56,7 @@ class Fused(Primitive):
     @property
     def has_rows(self) -> bool:
         """Are rows reduced?"""
-        return any(name.startswith("row_") for name in self.functions)
+        return any(name in rows.RULES and name != "detached" for name in self.functions)
 
     @property
     def is_differentiable(self) -> bool:

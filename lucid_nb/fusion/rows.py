@@ -33,6 +33,21 @@ def row_scatter(x: Expr, cols: float) -> Expr:
     return make("row_scatter", (x, lift(Scalar(cols))))
 
 
+def softmax(x: Expr) -> Expr:
+    """Exponentials over their sum over the row."""
+    return make("softmax", (x,))
+
+
+def log_softmax(x: Expr) -> Expr:
+    """The logarithm of that."""
+    return make("log_softmax", (x,))
+
+
+def logsumexp(x: Expr) -> Expr:
+    """The logarithm of the sum of exponentials over the row."""
+    return make("row_logsumexp", (x,))
+
+
 def detached(x: Expr) -> Expr:
     """The value, as a constant."""
     return make("detached", (x,))
@@ -59,8 +74,22 @@ def _of_scatter(g: Expr, y: Expr, x: Expr, cols: Expr) -> tuple[Expr | None, Non
     return product(g, 2 * (x - mean_of(x, cols))), None
 
 
+# As ops/norm.py and ops/reducers.py have them, so that infinities and NaN come to the same.
+def _of_softmax(g: Expr, y: Expr, x: Expr) -> tuple[Expr]:
+    return (y * (g - row_sum(g * y)),)
+
+
+def _of_log_softmax(g: Expr, y: Expr, x: Expr) -> tuple[Expr]:
+    return (g - m.exp(y) * row_sum(g),)
+
+
+def _of_logsumexp(g: Expr, y: Expr, x: Expr) -> tuple[Expr]:
+    return (g * m.where(y == float("-inf"), 0, m.exp(x - y)),)
+
+
 RULES: Mapping[str, Rule] = {"row_sum": _of_sum, "row_max": _of_extreme, "row_min": _of_extreme,
-                             "row_scatter": _of_scatter, "detached": lambda g, y, x: (None,)}
+                             "row_scatter": _of_scatter, "detached": lambda g, y, x: (None,), "softmax": _of_softmax,
+                             "log_softmax": _of_log_softmax, "row_logsumexp": _of_logsumexp}
 REDUCTIONS = {"row_sum": "sum", "row_max": "max", "row_min": "min"}
 
 
@@ -134,6 +163,30 @@ def _lowered_scatter(x: Expr, cols: Expr) -> Expr:
     return row_sum(deviation * deviation)
 
 
+def _shifted(x: Expr) -> tuple[Expr, Expr]:
+    """Elements less the largest, and the largest: 0 where nothing is finite."""
+    best = row_max(x)
+    top = m.where(m.isinf(best), m.where(best < 0, 0, best), best)
+    return x - top, top
+
+
+def _lowered_softmax(x: Expr) -> Expr:
+    power = m.exp(_shifted(x)[0])
+    total = row_sum(power)
+    return power * m.where(total == 0, 0, 1 / total)
+
+
+def _lowered_log_softmax(x: Expr) -> Expr:
+    shifted, _ = _shifted(x)
+    total = row_sum(m.exp(shifted))
+    return shifted - m.where(total == 0, 0, m.log(total))
+
+
+def _lowered_logsumexp(x: Expr) -> Expr:
+    shifted, top = _shifted(x)
+    return m.where(m.isinf(top), top, m.log(row_sum(m.exp(shifted))) + top)
+
+
 def _sigmoid_parts(x: Expr) -> tuple[Expr, Expr]:
     """exp(-|x|) and 1 / (1 + exp(-|x|)), of which both the sigmoid and its slope are made."""
     power = m.exp(-m.absolute(x))
@@ -150,7 +203,9 @@ def _sigmoid_slope(x: Expr) -> Expr:
     return power * inverse * inverse
 
 
-LOWERED: Mapping[str, Callable[..., Expr]] = {"detached": lambda x: x, "row_scatter": _lowered_scatter}
+LOWERED: Mapping[str, Callable[..., Expr]] = {
+    "detached": lambda x: x, "row_scatter": _lowered_scatter, "softmax": _lowered_softmax,
+    "log_softmax": _lowered_log_softmax, "row_logsumexp": _lowered_logsumexp}
 PAIRED: Mapping[str, Callable[..., Expr]] = {"sigmoid": _sigmoid, "sigmoid_slope": _sigmoid_slope}
 
 

@@ -169,30 +169,6 @@ def centre(trace: "Trace", x: Traced, axes: shapes.Shape, keepdims: bool) -> Res
     return reduced(trace, operand, lambda e: e if n == 1 else rows.mean_of(e, lift(Scalar(n))), keepdims)
 
 
-def _shifted(e: Expr) -> tuple[Expr, Expr]:
-    """Elements less the largest, and the largest: 0 where nothing is finite. It cancels, so it has no gradient."""
-    best = rows.detached(rows.row_max(e))
-    top = m.where(m.isinf(best), m.where(best < 0, 0, best), best)
-    return e - top, top
-
-
-def _softmax(e: Expr) -> Expr:
-    power = m.exp(_shifted(e)[0])
-    total = rows.row_sum(power)
-    return power * m.where(total == 0, 0, 1 / total)
-
-
-def _log_softmax(e: Expr) -> Expr:
-    shifted, _ = _shifted(e)
-    total = rows.row_sum(m.exp(shifted))
-    return shifted - m.where(total == 0, 0, m.log(total))
-
-
-def _logsumexp(e: Expr) -> Expr:
-    shifted, top = _shifted(e)
-    return m.where(m.isinf(top), top, m.log(rows.row_sum(m.exp(shifted))) + top)
-
-
 def of_rows(make_value: Callable[[Expr], Expr]) -> Callable[..., Result]:
     """The rule of softmax or its logarithm."""
     def rule(trace: "Trace", x: Traced, axis: int) -> Result:
@@ -213,7 +189,7 @@ def logsumexp(trace: "Trace", x: Traced, axes: shapes.Shape, keepdims: bool) -> 
         return operand
     if len(axes) > 1 or operand.shape[-1] == 1:
         return "logsumexp over several axes, or of one value"
-    return reduced(trace, operand, _logsumexp, keepdims)
+    return reduced(trace, operand, rows.logsumexp, keepdims)
 
 
 # ------------------------------------------------------------------------------------------- what moves nothing
@@ -240,7 +216,7 @@ def reshape(trace: "Trace", x: Traced, shape: shapes.Shape) -> Result:
 
 RULES: Mapping[str, Callable[..., Result]] = {
     "sum": reduction("sum"), "max": reduction("max"), "min": reduction("min"), "variance": variance, "centre": centre,
-    "softmax": of_rows(_softmax), "log_softmax": of_rows(_log_softmax), "logsumexp": logsumexp, "cast": cast,
+    "softmax": of_rows(rows.softmax), "log_softmax": of_rows(rows.log_softmax), "logsumexp": logsumexp, "cast": cast,
     "copy": copy, "copied_reshape": reshape}
 
 

@@ -20,7 +20,15 @@ from .trace import Trace
 from .traced import ASKS, READING, ReadsPositions, Traced, Untraceable
 
 _lock = threading.RLock()            # one trace at a time: it changes how all tensors behave
-_tracing = threading.local()
+
+
+class _Tracing(threading.local):
+    """The trace that this thread makes, if any."""
+
+    trace: Any = None
+
+
+_tracing = _Tracing()
 MODAL: list[type] = []               # whose `training` decides what they compute: nn.Module enters itself
 REFUSED = {"write": "it writes in place", "update": "it writes in place", "to_host": READING,
            "backward": ASKS}
@@ -44,19 +52,19 @@ class Draws:
 
 def is_tracing() -> bool:
     """Is this thread tracing?"""
-    return getattr(_tracing, "trace", None) is not None
+    return _tracing.trace is not None
 
 
 def refuse_tracing(what: str) -> None:
     """Give up a trace of this thread, because the function does what no plan can repeat."""
-    trace = getattr(_tracing, "trace", None)
+    trace = _tracing.trace
     if trace is not None and not trace.is_paused:
         raise Untraceable(what)
 
 
 def as_step(name: str, call: Callable, operands: Sequence[Tensor]) -> Any:
     """What a call of tensors, which gives a tuple of them, gives as a step of the plan; None where nobody traces."""
-    trace = getattr(_tracing, "trace", None)
+    trace = _tracing.trace
     if trace is None or trace.is_paused or not operands:
         return None
     found = trace.step(call, name, [trace.capture(x) for x in operands], "its gradient is its own")

@@ -146,3 +146,25 @@ def test_a_gradient_through_a_factor_of_zero_is_zero_and_not_none(function):
                 call(x).sum().backward()
             found.append(x.grad.tolist())
         assert found[0] == found[1] == [0]
+
+
+INF, NAN = np.inf, np.nan
+AWKWARD = [[INF, 1, 2], [INF, INF, 1], [-INF, -INF, -INF], [-INF, 1, 2], [NAN, 1, 2], [INF, -INF, 0], [0.5, 1, 2]]
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: lnb.logsumexp(x * 1, -1), lambda x: lnb.logsumexp(x * 1, -1, keepdims=True), lambda x: lnb.softmax(x * 1),
+    lambda x: lnb.log_softmax(x * 1)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_with_infinities_have_the_values_and_gradients_of_ops(function, dtype):
+    found = []
+    for call in (function, lnb.fuse(function)):
+        x = lnb.tensor(np.array(AWKWARD, dtype), requires_grad=True)
+        with np.errstate(all="ignore"):
+            y = call(x)
+            y.backward(lnb.tensor(np.arange(1.0, y.size + 1).reshape(y.shape).astype(dtype)), create_graph=True)
+            first, x.grad = x.grad, None
+            (first * first).sum().backward()
+        found.append([y.detach().numpy(), first.detach().numpy(), x.grad.numpy()])
+    for plain, fused in zip(*found):
+        np.testing.assert_allclose(fused, plain, rtol=1e-5, atol=1e-5)
