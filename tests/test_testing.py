@@ -1,5 +1,6 @@
 """The testing helpers: they must catch what is wrong, say what it is, and draw what they promise."""
 
+import re
 import subprocess
 import sys
 
@@ -45,6 +46,65 @@ def test_check_grad_catches_one_wrong_element_of_many():
     check_grad(lambda x: x * x, np.linspace(1, 2, 200))
     with pytest.raises(AssertionError, match="order 1"):
         check_grad(f, np.linspace(1, 2, 200))
+
+
+@pytest.mark.parametrize("place, shape", [((77,), (200,)), ((1, 2), (3, 4)), ((0, 0, 5), (1, 2, 6))])
+def test_check_grad_cuts_the_direction_down_to_the_wrong_element(place, shape):
+    wrong = np.zeros(shape)
+    wrong[place] = 0.25
+    x = np.linspace(1, 2, wrong.size).reshape(shape)
+    right = 2 * x[place]
+    with pytest.raises(AssertionError) as raised:
+        check_grad(lambda x: x * x + wrong * (x - x.detach()), x, order=1)
+    told = str(raised.value)
+    assert f"; already along element {place} alone (" in told
+    found, given = map(float, re.search(r"alone \((\S+) and (\S+)\)", told).groups())
+    assert given / found == pytest.approx((right + 0.25) / right, rel=1e-3)
+
+
+def test_check_grad_takes_trees_and_names_their_leaves():
+    tree = {"w": np.ones((2, 3)), "b": [np.full(2, 0.5), 3.0]}
+    check_grad(lambda p: {"out": p["w"] @ lnb.ones(3) * p["b"][0], "more": [p["b"][1] ** 2]}, tree)
+    with pytest.raises(AssertionError, match=r"order 1, input 0\['b'\]\[0\] of shape \(2,\), direction 0"):
+        check_grad(lambda p: p["b"][0] * p["b"][0].detach() * p["b"][1], tree)
+    with pytest.raises(AssertionError, match="order 2, the gradient of result 0 of shape"):
+        check_grad(Halved.apply, np.ones(2))
+    with pytest.raises(errors.DTypeError, match="check_grad: an input is 'text', of str"):
+        check_grad(lnb.sin, "text")
+
+
+class Halved(lnb.autograd.Function):
+    """A gradient that is right, and does not tell that it depends on what arrives."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 0.5
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.detach() * 0.5
+
+    @staticmethod
+    def jvp(ctx, t):
+        return t * 0.5
+
+
+NUMBERS = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("function, x, text", [
+    (lambda x: lnb.sqrt(x), -1.0, "The function is not finite here. Check it elsewhere."),
+    (lambda x: lnb.sin(x.astype("float32")), 0.7, "gives less than float64"),
+    (lambda x: x * float(NUMBERS.random()), 1.0, "gives other values each time"),
+    (lambda x: lnb.abs(x), 1e-6, "The gradient is wrong, or the function has a kink here.")])
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_check_grad_tells_why_it_may_disagree(function, x, text):
+    with pytest.raises(AssertionError, match=text):
+        check_grad(function, x)
+
+
+def test_check_grad_knows_the_rounding_of_its_own_steps():
+    check_grad(lambda x: x ** 2, np.full(2, 1e-20))        # of what is moved by a step, not of the value here
 
 
 def test_check_grad_refuses_what_has_no_gradient():

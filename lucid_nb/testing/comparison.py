@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import dtypes
 from ..array import Tensor
+from ..errors import DTypeError
 
 
 def assert_close(actual: Any, expected: Any, *, ulp: float | None = None, rtol: float | None = None,
@@ -45,7 +46,10 @@ def assert_close(actual: Any, expected: Any, *, ulp: float | None = None, rtol: 
 
 
 def _host(x: Any) -> np.ndarray:
-    return x.to_host() if isinstance(x, Tensor) else np.asarray(x)
+    found = x.to_host() if isinstance(x, Tensor) else np.asarray(x)
+    if found.dtype.kind == "O":
+        raise DTypeError(f"assert_close: got a {type(x).__name__}. Give numbers, or arrays and lists of numbers.")
+    return found
 
 
 def _widest(x: np.ndarray) -> np.dtype:
@@ -75,5 +79,6 @@ def _raise_where(differs: np.ndarray, found: np.ndarray, wanted: np.ndarray, uni
     off = "" if found.dtype.kind == "b" else f", off by {abs(float(abs(got - should))):.3g}" \
         if dtypes.is_inexact(found.dtype) else f", off by {abs(int(got) - int(should))}"
     units_text = f" = {float(units[worst]):.3g} ulp" if dtypes.is_inexact(found.dtype) else ""
+    units_text += " (the signs of zeros differ)" if got == should else ""
     raise AssertionError(f"assert_close: {np.count_nonzero(differs)} of {differs.size} elements differ. Worst at "
                          f"{tuple(map(int, worst))}: {got} instead of {should}{off}{units_text}.")

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, tape
+from .. import dtypes, tape, trees
 from ..array import Tensor
 from ..autograd.transforms import linearize
 from ..backward import gradients_of
 from ..creation import asarray
-from ..errors import DTypeError, GradError
+from ..errors import DTypeError, GradError, ShapeError, told
 
 STEP = 1e-4             # of a finite difference, relative to max(1, |x|); the error of its formula is STEP**4
 RELATIVE = 1e-6         # what check_grad allows, relative to the sum of |gradient * direction|
@@ -25,6 +25,11 @@ class _Point:
 
     inputs: list[Any]
     wanted: list[int]
+    names: list[str]
+
+    def told(self, number: int) -> str:
+        """An input, for errors."""
+        return f"{self.names[number]} of shape {self.inputs[number].shape}"
 
     def moved(self, number: int, direction: np.ndarray, step: float) -> list[Any]:
         """The inputs, one of them moved."""
@@ -36,12 +41,14 @@ class _Point:
 def check_grad(f: Callable, *inputs: Any, order: int = 2, seed: int = 0) -> None:
     """Check the gradients of `f` against central finite differences, in float64.
 
-    `f` takes the inputs as tensors and gives a tensor or a tuple of them. Float and complex inputs are converted to
-    float64 and complex128 and differentiated; integers and bools are passed as they are. Results are projected on
-    random numbers and inputs moved in random directions, so every element counts; `seed` chooses the numbers. At order
-    2 the same is done to the gradient as a function of the inputs and of the incoming gradient.
+    `f` takes the inputs as tensors and gives a tensor; both may be nested tuples, lists, dicts and dataclasses of them.
+    Float and complex inputs are converted to float64 and complex128 and differentiated; integers and bools are passed
+    as they are. Results are projected on random numbers and inputs moved in random directions, so every element counts;
+    `seed` chooses the numbers. At order 2 the same is done to the gradient as a function of the inputs and of the
+    incoming gradient.
 
-    Raises AssertionError that names the order, the input, the direction and the difference.
+    Raises AssertionError that names the order, the input, the direction and the difference, and the elements to which
+    the direction can be cut down while they disagree.
 
     >>> import lucid_nb as lnb
     >>> from lucid_nb.testing import check_grad
@@ -55,17 +62,29 @@ def check_grad(f: Callable, *inputs: Any, order: int = 2, seed: int = 0) -> None
     if order < 1:
         raise GradError(f"check_grad: order {order} is no derivative. Use 1 or more.")
     random = np.random.default_rng(seed)
-    point = _point_of(inputs)
-    _check(f, point, random, 1, order)
+    arguments, structure = trees.flatten(tuple([_unpacked(x) for x in inputs]))
+    names = [f"input {path[1:].replace(']', '', 1)}" for path in structure.paths()]
+    _check(lambda *leaves: f(*trees.unflatten(structure, leaves)), _point_of(arguments, names), random, 1, order)
 
 
-def _point_of(inputs: Sequence[Any]) -> _Point:
+def _unpacked(x: Any) -> Any:
+    """An input as an array where it is one, or the tree that it is."""
+    try:
+        return x if isinstance(x, Tensor) else asarray(x)
+    except (DTypeError, ShapeError):
+        if trees.flatten(x)[1] == trees.LEAF:
+            raise DTypeError(f"check_grad: an input is {told(x)}, of {type(x).__name__}. Give arrays, or nested "
+                             "tuples, lists, dicts and dataclasses of them.") from None
+        return x
+
+
+def _point_of(inputs: Sequence[Any], names: list[str]) -> _Point:
     tensors = [_widened(x) for x in inputs]
     wanted = [i for i, x in enumerate(tensors) if dtypes.is_inexact(x.dtype)]
     if not wanted:
         raise DTypeError(f"check_grad: no input is float or complex, they are {[str(x.dtype) for x in tensors]}. "
                          "Pass integers inside the function.")
-    return _Point(tensors, wanted)
+    return _Point(tensors, wanted, names)
 
 
 def _widened(x: Any) -> Tensor:
@@ -95,7 +114,8 @@ def _check(f: Callable, point: _Point, random: np.random.Generator, this: int, l
         _check_forward(pushed, point, number, gradient.to_host(), seeds, size, random, this)
     if this < last:
         count = len(point.inputs)
-        further = _Point([*point.inputs, *seeds], [*point.wanted, *range(count, count + len(seeds))])
+        further = _Point([*point.inputs, *seeds], [*point.wanted, *range(count, count + len(seeds))],
+                         [*point.names, *[f"the gradient of result {number}" for number in range(len(seeds))]])
         _check(_gradient(f, count, point.wanted), further, random, this + 1, last)
 
 
@@ -107,15 +127,63 @@ def _check_input(f: Callable, point: _Point, number: int, gradient: np.ndarray, 
     for count in range(DIRECTIONS):
         direction = _numbers(random, x)
         direction = direction / max(1e-300, np.abs(direction).max(initial=0.0)) * scale
-        expected = _difference(f, point, number, direction, seeds)
-        parts = (np.conj(gradient) * direction).real
-        found, allowed = float(parts.sum()), RELATIVE * float(np.abs(parts).sum()) + NOISE * size
+        compared = _Compared(f, point, number, gradient, seeds, size)
+        expected, found, allowed = compared.along(direction)
         if not abs(found - expected) <= allowed:
             raise AssertionError(
-                f"check_grad: order {order}, input {number} of shape {x.shape}, direction {count} "
+                f"check_grad: order {order}, {point.told(number)}, direction {count} "
                 f"({np.array2string(direction.ravel()[:4], precision=3)}): finite differences give {expected:.5g}, "
-                f"backward gives {found:.5g}, off by {abs(found - expected):.1e} (allowed {allowed:.1e}). The gradient "
-                "is wrong, or the function has a kink here.")
+                f"backward gives {found:.5g}, off by {abs(found - expected):.1e} (allowed {allowed:.1e})"
+                f"{compared.least(direction)}. {_reason(f, point, expected)}")
+
+
+@dataclass
+class _Compared:
+    """The gradient of one input beside finite differences."""
+
+    f: Callable
+    point: _Point
+    number: int
+    gradient: np.ndarray
+    seeds: Sequence[Tensor]
+    size: float
+
+    def along(self, direction: np.ndarray) -> tuple[float, float, float]:
+        """The slope by finite differences, that by the gradient, and what is allowed between them."""
+        expected, size = _difference(self.f, self.point, self.number, direction, self.seeds)
+        parts = (np.conj(self.gradient) * direction).real
+        allowed = RELATIVE * float(np.abs(parts).sum()) + NOISE * max(self.size, size)
+        return expected, float(parts.sum()), allowed
+
+    def least(self, direction: np.ndarray) -> str:
+        """The fewest elements along which they disagree, found by halving a direction along which they do."""
+        while (places := np.flatnonzero(direction)).size > 1:
+            halves = [np.zeros_like(direction) for _ in range(2)]
+            for half, part in zip(halves, np.array_split(places, 2)):
+                half.flat[part] = direction.flat[part]
+            beyond = [abs(found - expected) / max(allowed, 1e-300)
+                      for expected, found, allowed in map(self.along, halves)]
+            if not max(beyond) > 1:
+                break
+            direction = halves[int(beyond[1] > beyond[0])]
+        if direction.size == 1 or places.size > 1:
+            return ""
+        expected, found, _ = self.along(direction)
+        (step,), index = direction.flat[places], np.unravel_index(places[0], direction.shape)
+        slopes = "" if direction.dtype.kind == "c" else f" ({expected / step:.5g} and {found / step:.5g})"
+        return f"; already along element {tuple(map(int, index))} alone{slopes}"
+
+
+def _reason(f: Callable, point: _Point, expected: float) -> str:
+    """Why they may disagree."""
+    if not np.isfinite(expected):
+        return "The function is not finite here. Check it elsewhere."
+    once, again = _results(f, point.inputs), _results(f, point.inputs)
+    if any((a.to_host() != b.to_host()).any() for a, b in zip(once, again)):
+        return "The function gives other values each time. Draw random numbers outside."
+    if any(np.finfo(x.dtype).bits < 64 for x in once if x.dtype.kind == "f"):
+        return "The function gives less than float64, which finite differences need. Keep the dtype of its inputs."
+    return "The gradient is wrong, or the function has a kink here."
 
 
 def _pushed(f: Callable, point: _Point) -> Callable:
@@ -141,18 +209,26 @@ def _check_forward(pushed: Callable, point: _Point, number: int, gradient: np.nd
     expected, allowed = float(parts.sum()), NOISE * (float(np.abs(parts).sum()) + size)
     if not abs(found - expected) <= allowed:
         raise AssertionError(
-            f"check_grad: order {order}, input {number} of shape {x.shape}: forward mode gives {found:.8g}, backward "
+            f"check_grad: order {order}, {point.told(number)}: forward mode gives {found:.8g}, backward "
             f"{expected:.8g}, off by {abs(found - expected):.1e} (allowed {allowed:.1e}). One of them is wrong.")
 
 
-def _difference(f: Callable, point: _Point, number: int, direction: np.ndarray, seeds: Sequence[Tensor]) -> float:
-    """The slope of the projected results along a direction: two central differences, extrapolated (Richardson)."""
+def _difference(f: Callable, point: _Point, number: int, direction: np.ndarray, seeds: Sequence[Tensor]
+                ) -> tuple[float, float]:
+    """The slope of the projected results along a direction, and the sum of the magnitudes of their terms.
+
+    Two central differences, extrapolated (Richardson).
+    """
+    sizes = []
+
     def projected(step: float) -> float:
         results = _results(f, point.moved(number, direction, step))
-        return sum(float((np.conj(s.to_host()) * r.to_host()).real.sum()) for s, r in zip(seeds, results))
+        terms = [(np.conj(s.to_host()) * r.to_host()).real for s, r in zip(seeds, results)]
+        sizes.append(sum(float(np.abs(part).sum()) for part in terms))
+        return sum(float(part.sum()) for part in terms)
 
     wide, narrow = [(projected(step) - projected(-step)) / (2 * step) for step in (STEP, STEP / 2)]
-    return (4 * narrow - wide) / 3
+    return (4 * narrow - wide) / 3, max(sizes)
 
 
 def _results(f: Callable, inputs: Sequence[Any]) -> list[Tensor]:
@@ -162,8 +238,7 @@ def _results(f: Callable, inputs: Sequence[Any]) -> list[Tensor]:
 
 
 def _inexact(results: Any) -> list[Tensor]:
-    found = [r for r in (results if isinstance(results, (tuple, list)) else [results])
-             if isinstance(r, Tensor) and dtypes.is_inexact(r.dtype)]
+    found = [r for r in trees.flatten(results)[0] if isinstance(r, Tensor) and dtypes.is_inexact(r.dtype)]
     if not found:
         raise GradError("check_grad: the function gives no float tensor. Give one, or a tuple of them.")
     return found
