@@ -10,10 +10,10 @@ DEMO ?= --out demo.png
 TEST_CACHE := $(CURDIR)/build/test-cache
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint stubs docs clean same-python
+.PHONY: help demo test bench bench-cuda lint stubs docs clean same-python
 
 help:  ## print this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s%s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s%s\n", $$1, $$2 }'
 
 demo: $(VENV)/.installed-plot  ## train on handwritten digits, print the test accuracy, save demo.png
 	$(RUN) -m lucid_nb demo $(DEMO)
@@ -31,6 +31,9 @@ bench: $(VENV)/.installed-bench  ## time beside PyTorch (installs it: large), me
 	$(RUN) bench/ops.py
 	$(RUN) bench/ulp.py
 	$(RUN) bench/reports.py
+
+bench-cuda: $(VENV)/.installed-test-cuda  ## on a GPU: its tests, its times beside PyTorch's (if .venv has it for CUDA)
+	$(RUN) bench/gpu.py
 
 lint: $(VENV)/.installed-lint  ## check style and types
 	$(RUN) -m ruff check .

@@ -3,23 +3,14 @@
 import gc
 import importlib.util
 import os
-import re
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from .compiling import Compiled, recorded
+
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-CAPABILITY = (8, 0)
-
-
-def pytest_collection_modifyitems(items):
-    """Simulator tests are skipped where Numba was started without it."""
-    skip = pytest.mark.skip(reason="needs NUMBA_ENABLE_CUDASIM=1, chosen before Numba is imported")
-    for item in items:
-        if item.get_closest_marker("cuda_simulator") and not SIMULATED:
-            item.add_marker(skip)
 
 
 def why_not_compiling():
@@ -44,59 +35,13 @@ def own_pool(monkeypatch):
     monkeypatch.setattr(pool, "free", {})
 
 
-class MachineCode(NamedTuple):
-    """What the compiler made of one kernel."""
-
-    name: str
-    ptx: str
-    code: bytes
-    registers: int
-    spilled: int
-    stack: int
-
-
-def compile_kernel(dispatcher, arguments):
-    """PTX and machine code of a kernel for the types of these arguments, without a GPU."""
-    from numba.cuda.typing.typeof import typeof
-    return compile_for(dispatcher, tuple(map(typeof, arguments)))
-
-
-@cache
-def compile_for(dispatcher, types):
-    """The machine code of a kernel for some types, which many launches share."""
-    from cuda.core import Linker, LinkerOptions, ObjectCode
-    from numba import cuda
-
-    ptx, _ = cuda.compile(dispatcher.py_func, types, device=False, abi="numba", output="ptx", cc=CAPABILITY,
-                          launch_bounds=dispatcher.targetoptions.get("launch_bounds"))
-    options = LinkerOptions(arch="sm_{}{}".format(*CAPABILITY), verbose=True, ptxas_options=["-v"])
-    linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=options)
-    code, log = linker.link("cubin").code, linker.get_info_log()
-    registers, spilled, stack = (max(map(int, re.findall(pattern, log))) for pattern in (
-        r"Used (\d+) registers", r"(\d+) bytes spill stores", r"(\d+) bytes stack frame"))
-    return MachineCode(dispatcher.py_func.__name__, ptx, code, registers, spilled, stack)
-
-
 @pytest.fixture
-def compiled(monkeypatch):
+def compiled():
     """A list that fills with the machine code of every kernel that an entry of the table launches; nothing runs."""
     if reason := why_not_compiling():
         pytest.skip(reason)
-    from lucid_nb.cuda import plans, runtime
-    from lucid_nb.cuda.memory import Memory
-    found = []
-
-    def launch(function, blocks, threads, *arguments):
-        plain = [given.array if isinstance(given, Memory) else given for given in arguments]
-        found.append(compile_kernel(function, plain))
-
-    monkeypatch.setattr(runtime, "allocate", lambda count, dtype: Memory(np.zeros(max(count, 1), dtype)))
-    monkeypatch.setattr(runtime, "upload", Memory)
-    monkeypatch.setattr(runtime, "address", lambda flat: 0)
-    monkeypatch.setattr(runtime, "download", lambda flat: flat)
-    monkeypatch.setattr(runtime, "launch", launch)
-    monkeypatch.setattr(plans, "device", lambda: 0)
-    return found
+    with recorded() as launched:
+        yield Compiled(launched)
 
 
 class Counted(NamedTuple):

@@ -100,6 +100,7 @@ class Builder:
         self.seen.append("launch")
 
 
+@pytest.mark.simulated
 def test_fourth_call_is_captured_and_later_ones_are_replayed(monkeypatch):
     seen, runs = [], []
     monkeypatch.setattr(graphs, "SIMULATED", False)

@@ -9,7 +9,7 @@ import lucid_nb as lnb
 from lucid_nb.cuda import interop
 from lucid_nb.testing import arrays, shapes
 
-pytestmark = pytest.mark.cuda_simulator
+pytestmark = [pytest.mark.cuda_simulator, pytest.mark.simulated]
 
 
 class Foreign:

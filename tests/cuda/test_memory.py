@@ -9,7 +9,7 @@ from lucid_nb import config
 from lucid_nb.cuda import memory
 from lucid_nb.errors import DeviceError
 
-pytestmark = [pytest.mark.cuda_simulator, pytest.mark.usefixtures("own_pool")]
+pytestmark = [pytest.mark.cuda_simulator, pytest.mark.simulated, pytest.mark.usefixtures("own_pool")]
 FLOAT = np.dtype("float32")
 
 

@@ -1,12 +1,8 @@
 """The devices on which an op is tested: MLX where it is installed, CUDA in the simulator's own process."""
 
-import os
-
 import pytest
 
 from lucid_nb import backend
-
-SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 
 
 @pytest.fixture(params=["cpu", "mlx", pytest.param("cuda", marks=pytest.mark.cuda_simulator)])
@@ -21,11 +17,3 @@ def device(request):
 def has_float64(device):
     """Can the device hold float64? Apple's GPUs cannot."""
     return device != "mlx" or not backend.table("mlx").module.runtime.ON_GPU
-
-
-def pytest_collection_modifyitems(items):
-    """Simulator tests are skipped where Numba was started without it."""
-    skip = pytest.mark.skip(reason="needs NUMBA_ENABLE_CUDASIM=1, chosen before Numba is imported")
-    for item in items:
-        if item.get_closest_marker("cuda_simulator") and not SIMULATED:
-            item.add_marker(skip)
