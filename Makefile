@@ -13,7 +13,7 @@ TEST_CACHE := $(CURDIR)/build/test-cache
 .PHONY: help demo test bench bench-cuda lint stubs docs clean same-python
 
 help:  ## print this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s%s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
 
 demo: $(VENV)/.installed-plot  ## train on handwritten digits, print the test accuracy, save demo.png
 	$(RUN) -m lucid_nb demo $(DEMO)
