@@ -1,0 +1,35 @@
+"""Convolutions and both their gradients: direct kernels of every tile of results, and unfolded products."""
+
+import lucid_nb.cuda as table
+from lucid_nb.shapes import Window
+
+from . import FLOATS, HALVES, array, launches
+
+
+def all_three(x_shape, w_shape, window, dtype):
+    """The result and both gradients."""
+    x, w = array(x_shape, dtype), array(w_shape, dtype)
+    y = table.conv(x, w, window)
+    table.conv_input_grad(y, w, window, x_shape)
+    table.conv_weight_grad(x, y, window, w_shape)
+
+
+@launches(*FLOATS, *HALVES)
+def first_layer(dtype):
+    all_three((32, 3, 224, 224), (64, 3, 7, 7), Window((2, 2), (3, 3), (3, 3), (1, 1)), dtype)
+
+
+@launches(*FLOATS, *HALVES)
+def depthwise(dtype):
+    all_three((32, 96, 56, 56), (96, 1, 7, 7), Window((1, 1), (3, 3), (3, 3), (1, 1), 96), dtype)
+
+
+@launches(*FLOATS, *HALVES)
+def inner_layer(dtype):
+    all_three((32, 128, 28, 28), (128, 128, 3, 3), Window((1, 1), (1, 1), (1, 1), (1, 1)), dtype)
+
+
+@launches("float32", "bfloat16")
+def one_axis_and_three(dtype):
+    all_three((8, 3, 4096), (16, 3, 9), Window((1,), (4,), (4,), (1,)), dtype)
+    all_three((2, 3, 16, 32, 32), (8, 3, 3, 3, 3), Window((1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1)), dtype)

@@ -1,0 +1,26 @@
+"""Scans, running extremes and recurrences over long rows and many short ones."""
+
+import lucid_nb.cuda as table
+
+from . import array, launches
+
+LONG, MANY = (4, 1 << 20), (1 << 16, 64)
+
+
+@launches("float32", "bfloat16", "int8", "complex64")
+def sums_and_products(dtype):
+    for kind in ("sum", "prod"):
+        table.scan(kind, array(LONG, dtype), 1)
+        table.scan(kind, array(MANY, dtype), 1)
+
+
+@launches("float32", "bool")
+def running_extremes(dtype):
+    table.extreme_scan("max", array(LONG, dtype), 1)
+    table.extreme_scan("min", array(MANY, dtype), 1)
+
+
+@launches("float32", "bfloat16", "complex128")
+def recurrences(dtype):
+    for shape in (LONG, MANY):
+        table.recurrence(array(shape, dtype), array(shape, dtype), 1)
