@@ -12,8 +12,8 @@ from . import backend, dtypes, shapes, tape
 from .array import Node, Tensor, fresh, new
 from .errors import DeviceError, DTypeError, GradError, ShapeError, out_of_memory, told
 from .op import RESULT, Compiled, Elementwise, Primitive, constant, registry
-from .storage import Version
-from .tape import next_sequence, place_of
+from .storage import Version, clock
+from .tape import next_sequence, outside, place_of
 
 Params = Mapping[str, Any] | None
 
@@ -214,35 +214,27 @@ def recorded_one(op: Elementwise, compiled: Compiled, x: Tensor, y: Tensor | Non
         return result
     result.node = node = new(Node)
     node.op, node.plan, node.edges, node.like, node.watch = op, plan, edges, None, None
-    node.place, node.sequence = place_of(frame), next_sequence()
+    code = frame.f_code
+    node.place = (code, frame.f_lasti) if code.co_filename in outside else place_of(frame)
+    node.sequence, node.stamp = next_sequence(), clock.now
     kept = plan.kept
     if not kept:
-        node.saved, node.versions, node.stamp = (), (), 0
-    elif kept == BOTH and y is not None:
-        first, second = x.version or version_of(x), y.version or version_of(y)
-        node.saved, node.versions, node.stamp = (x.raw, y.raw), (first, second), first.count + second.count
+        node.saved = node.versions = ()
     else:
-        node.saved, node.versions, node.stamp = save(kept, (x, result) if y is None else (x, y, result))
+        node.saved, node.versions = save(kept, (x, result) if y is None else (x, y, result))
     return result
 
 
-BOTH = (0, 1)        # of two inputs; of one, the input and the result
-
-
-def save(kept: tuple[int, ...], available: Sequence[Tensor]) -> tuple[Any, Any, int]:
-    """The kept tensors' raw arrays and versions, and the sum of the counts."""
+def save(kept: tuple[int, ...], available: Sequence[Tensor]) -> tuple[tuple[Any, ...], tuple[Version, ...]]:
+    """The kept tensors' raw arrays and versions. One or two are written out: they are most."""
     if len(kept) == 1:
         tensor = available[kept[0]]
-        version = tensor.version or version_of(tensor)
-        return (tensor.raw,), (version,), version.count
-    saved, versions, stamp = [], [], 0
-    for number in kept:
-        tensor = available[number]
-        version = tensor.version or version_of(tensor)
-        saved.append(tensor.raw)
-        versions.append(version)
-        stamp += version.count
-    return saved, versions, stamp
+        return (tensor.raw,), (tensor.version or version_of(tensor),)
+    if len(kept) == 2:
+        x, y = available[kept[0]], available[kept[1]]
+        return (x.raw, y.raw), (x.version or version_of(x), y.version or version_of(y))
+    tensors = [available[number] for number in kept]
+    return tuple([x.raw for x in tensors]), tuple([x.version or version_of(x) for x in tensors])
 
 
 def version_of(tensor: Tensor) -> Version:

@@ -302,9 +302,7 @@ class Tensor:
 
     def mark_written(self, name: str) -> None:
         """Count a write, and remember who did it."""
-        version = self.share().version
-        version.count += 1
-        version.writer = name, tape.user_place(sys._getframe(1))
+        self.share().version.write(name, tape.user_place(sys._getframe(1)))
 
     # ----------------------------------------------------------------------------------------------- Python
     def item(self) -> bool | int | float | complex:

@@ -15,7 +15,7 @@ from .chains import Chains
 from .errors import DeviceError, DTypeError, GradError, described
 from .graph import Wanted
 from .op import registry
-from .shapes import LARGE
+from .shapes import LARGE, product
 from .storage import Broadcast, Movement, Permute, Version
 
 Params = Mapping[str, Any] | None
@@ -73,6 +73,14 @@ class RawRunner(Runner):
         if compiled is None:
             return op.run((a, b))
         return compiled.kernel(a, b) if a.size < LARGE else compiled.large(a, b)
+
+    def broadcast_to(self, x: Any, shape: tuple[int, ...]) -> Any:
+        """A larger shape; a small one in memory of its own, which kernels read by their short road."""
+        if type(x) is not np.ndarray or product(shape) >= LARGE:
+            return self.run(registry["broadcast_to"], (x,), {"shape": shape})
+        found = np.empty(shape, x.dtype)
+        found[...] = x
+        return found
 
     def zeros(self, shape: tuple[int, ...], like: Any) -> Any:
         """Zeros of the dtype and device of `like`."""

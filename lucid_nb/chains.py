@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any
 
 from . import expr, tape
-from .graph import edges_of
 from .op import Elementwise
 from .shapes import LARGE
 from .storage import Permute, Reshape
@@ -68,7 +67,7 @@ def consumers_of(roots: Sequence[Any]) -> dict[Any, int]:
         known = counts.get(node)
         counts[node] = 1 if known is None else known + 1
         if known is None:
-            queue += edges_of(node)
+            queue += node.edges
     return counts
 
 

@@ -18,7 +18,7 @@ from .backward import RecordingRunner, Runner, pulled, raw_runner, recording_run
 from .batched import arranged, built, levels_of, merged, taken_apart
 from .batched.levels import Levels
 from .dtypes import is_inexact
-from .graph import Wanted, edges_of, reachable
+from .graph import Wanted, reachable
 from .op import ALL, Elementwise, Primitive, registry
 from .shapes import LARGE
 from .storage import Version
@@ -37,7 +37,7 @@ def push(roots: Sequence[Any], tangents: Mapping[Any, Any], call: Runner) -> lis
     for node in order:
         if node in known:
             continue
-        arriving: list[Any] = [None if edge is None else known.get(edge) for edge in edges_of(node)]
+        arriving: list[Any] = [None if edge is None else known.get(edge) for edge in node.edges]
         if all(t is None for t in arriving):
             continue
         known[node] = arriving[0].get(node.index) if type(node) is tape.Port else \

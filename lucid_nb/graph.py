@@ -1,15 +1,10 @@
 """The graph behind tensors: which nodes a result depends on, and which of them lead to what somebody asks about."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any
 
-from .tape import Leaf, Port
-
-
-def edges_of(node: Any) -> Sequence[Any]:
-    """Where a node's gradients go, None for nowhere."""
-    return (node.node,) if type(node) is Port else () if type(node) is Leaf else node.edges
+from .tape import Leaf
 
 
 def reachable(roots: Iterable[Any], since: int | None = None) -> list[Any]:
@@ -19,7 +14,7 @@ def reachable(roots: Iterable[Any], since: int | None = None) -> list[Any]:
         node = stack.pop()
         if type(node) is not Leaf and node not in found and (since is None or node.sequence < since):
             found.add(node)
-            stack += [edge for edge in edges_of(node) if edge is not None]
+            stack += [edge for edge in node.edges if edge is not None]
     return sorted(found, key=attrgetter("sequence"), reverse=True)
 
 
@@ -37,6 +32,12 @@ class Wanted:
         self.ways = {*self.nodes}
         self.found: dict[Any, Any] = {}       # of what was computed; backward gives the leaves'
         for node in reachable(roots, since):
-            if any(edge in self.ways for edge in edges_of(node)):
+            if any(edge in self.ways for edge in node.edges):
                 self.ways.add(node)
-        self.ends = frozenset([node for node in self.nodes if self.ways.isdisjoint(edges_of(node))])
+        self.ends = frozenset([node for node in self.nodes if self.ways.isdisjoint(node.edges)])
+
+    def takes(self, node: Any, g: Any) -> bool:
+        """Note the gradient of a node that is asked for. Does none go on from here?"""
+        if node in self.nodes:
+            self.found[node] = g
+        return node in self.ends

@@ -29,13 +29,13 @@ class Followed(Version):
         self.owner, self.own, self.last = owner, 0, None
 
     @property
-    def count(self) -> int:
-        """Writes into the memory."""
-        return self.own + self.owner.count
+    def written(self) -> int:
+        """When the memory was last written."""
+        return max(self.own, self.owner.written)
 
-    @count.setter
-    def count(self, value: int) -> None:
-        self.own = value - self.owner.count
+    @written.setter
+    def written(self, value: int) -> None:
+        self.own = value
 
     @property
     def writer(self) -> Any:

@@ -23,6 +23,7 @@ from .shapes import LARGE
 COMPARISONS = frozenset("greater greater_equal less less_equal equal not_equal".split())
 RESULT = -1                     # in `keeps`: the primitive's result instead of an input
 registry: dict[str, "Elementwise | Primitive"] = {}
+Step = Callable[[Sequence[Any], Any], tuple[Any, ...]]       # from what was saved and a cotangent to the gradients
 
 
 @dataclass
@@ -35,8 +36,8 @@ class Plan:
     served: tuple[bool, ...]   # which inputs get a gradient; an identically zero one (of a condition, a sign) is none
     routes: tuple[tuple[bool, int], ...]   # of each served input: (True, number of what is read), (False, of a result)
     is_single: bool            # has the op one result, so that its gradient arrives as an array and not as a dict
-    is_bound: bool = False     # kept for one device and set of dtypes, so that it may hold the compiled op
-    compiled: Any = None       # that of `op`, if its results are all that is needed
+    is_bound: bool = False     # kept for one device and set of dtypes, so that it may hold the kernel of `op`
+    step: Step | None = None   # the gradients of inputs that have the result's shape, by at most one kernel
     pushes: dict[tuple[bool, ...], Any] = field(default_factory=dict)     # forward mode's, see forward.py
 
     def __post_init__(self) -> None:
@@ -44,12 +45,38 @@ class Plan:
         self.serves = True in served
         whole = self.is_single and self.cotangents == (0,) and "TFT" not in "".join("FT"[s] for s in served)
         self.before = (None,) * (served.index(True) if True in served else 0)    # inputs before the served ones
-        self.passes_on = whole and self.op is None and not self.kept             # of a sum: every gradient is g itself
         self.is_direct = whole and not any(is_read for is_read, _ in self.routes)   # every gradient is a result
+        if whole and self.op is None and not self.kept:                          # of a sum: every gradient is g itself
+            self.step = lambda saved, g: (g,) * len(served)
 
     def for_dtypes(self) -> "Plan":
         """A copy to be kept where the dtypes are fixed, so that its kernel needs no lookup."""
         return replace(self, is_bound=True)
+
+
+def step_of(compiled: "Compiled", count: int, before: tuple[None, ...]) -> Step:
+    """The step of a plan by its kernel, which reads `count` saved arrays and the cotangent.
+
+    One or two are written out: calls with a list of arguments take longer than small kernels.
+    """
+    kernel, large = compiled.kernel, compiled.large
+
+    def with_before(found: Any) -> tuple[Any, ...]:
+        if before:
+            return (*before, *found) if type(found) is tuple else (*before, found)
+        return found if type(found) is tuple else (found,)
+
+    def of_one(saved: Sequence[Any], g: Any) -> tuple[Any, ...]:
+        a, = saved
+        return with_before(kernel(a, g) if g.size < LARGE else large(a, g))
+
+    def of_two(saved: Sequence[Any], g: Any) -> tuple[Any, ...]:
+        a, b = saved
+        return with_before(kernel(a, b, g) if g.size < LARGE else large(a, b, g))
+
+    def of_many(saved: Sequence[Any], g: Any) -> tuple[Any, ...]:
+        return with_before((kernel if g.size < LARGE else large)(*saved, g))
+    return (of_many, of_one, of_two)[count] if count < 3 else of_many
 
 
 class Compiled:
@@ -186,29 +213,13 @@ class Elementwise:
     def pullback(self, node: tape.Node, g: Any, call: Any) -> Sequence[Any]:
         """Gradients of the inputs, None where nothing flows."""
         plan, like = node.plan, node.like
-        if like is None:                            # the short roads of small tensors
-            if plan.passes_on:
-                return (g,) * self.arity
-            if plan.compiled is not None and call.is_quick:
-                stamp = 0
-                for version in node.versions:
-                    stamp += version.count
-                if stamp != node.stamp:
-                    node.raise_stale()
-                run = plan.compiled.kernel if g.size < LARGE else plan.compiled.large
-                results = run(*node.saved, g)
-                if type(results) is not tuple:
-                    results = (results,)
-                return (*plan.before, *results) if plan.before else results
         arguments = (*self.kept(node, call), *self._arriving(plan, node, g, call))
-        if plan.op is None:
-            results = ()
-        else:
+        results: Any = ()
+        if plan.op is not None:
             results = call.run(plan.op, arguments)
             if not call.records and plan.is_bound and plan.is_direct and like is None:
-                plan.compiled = plan.op.compile(arguments)
-        if type(results) is not tuple:
-            results = (results,)
+                plan.step = step_of(plan.op.compile(arguments), len(plan.kept), plan.before)
+        results = results if type(results) is tuple else (results,)
         gradients = iter([arguments[number] if is_read else results[number] for is_read, number in plan.routes])
         if like is None:
             return [next(gradients) if serve else None for serve in plan.served]

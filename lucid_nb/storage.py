@@ -5,6 +5,7 @@ when the generation has moved, and a write goes through the steps to the base. G
 the same steps, so no device needs its own.
 """
 
+import os
 import sys
 import threading
 from collections.abc import Sequence
@@ -20,14 +21,34 @@ from .shapes import inverse_permutation
 Raw = Any
 
 
+class Clock:
+    """Counts the writes of all threads: where it stands still, nothing that a graph has saved was overwritten."""
+
+    __slots__ = ("lock", "now")
+
+    def __init__(self) -> None:
+        self.lock, self.now = threading.Lock(), 0
+
+
+clock = Clock()
+if hasattr(os, "register_at_fork"):        # the lock may be held by a thread that the child does not have
+    os.register_at_fork(after_in_child=lambda: setattr(clock, "lock", threading.Lock()))
+
+
 class Version:
-    """Counts the writes into a memory. Its own object: a node may hold the version of its own result without a cycle.
+    """When a memory was last written. Its own object: a node may hold the version of its own result without a cycle.
 
     Exactly one tensor or storage holds it; whatever else does is a node that saved the memory.
     """
 
-    count = 0                           # set in the class, so that making one takes no time
+    written = 0                         # by the clock; set in the class, so that making one takes no time
     writer: Any = None                  # (op name, place) of the latest write
+
+    def write(self, name: str, place: Any) -> None:
+        """Note a write, and who did it."""
+        with clock.lock:
+            clock.now += 1
+            self.written, self.writer = clock.now, (name, place)
 
     def is_saved(self) -> bool:
         """Does a live graph need the present content?"""

@@ -6,14 +6,15 @@ import itertools
 import os
 import sys
 import threading
-from collections.abc import Callable, Generator
-from heapq import heappop, heappush, heappushpop
+from collections.abc import Callable, Generator, Iterable
+from heapq import heappop, heappush
+from operator import attrgetter
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Protocol
 
 from . import backend
 from .errors import GradError, out_of_memory
-from .storage import Version
+from .storage import Version, clock
 
 PACKAGE = os.path.dirname(__file__) + os.sep
 next_sequence = itertools.count(0, -1).__next__      # falling, so that a heap gives the latest first
@@ -183,6 +184,7 @@ class Leaf:
     """Where the gradient of a tensor that was not computed ends. It owns `grad`, so a leaf is no cycle."""
 
     __slots__ = ("grad", "watch")
+    edges = ()
 
     def __init__(self) -> None:
         self.grad: Any = None
@@ -205,14 +207,14 @@ class Node:
     __slots__ = ("edges", "like", "op", "place", "plan", "saved", "sequence", "stamp", "versions", "watch")
 
     def __init__(self, op: Any, plan: Any, edges: tuple, like: Any, saved: Any = (), versions: Any = (),
-                 stamp: int = 0, place: Place | None = None) -> None:
+                 place: Place | None = None) -> None:
         self.op = op
         self.plan = plan              # of a formula: its Plan; of a primitive: the parameters of the call
         self.edges = edges
         self.like = like              # (shape, dtype) of each input, then of each result; None when all are the same
         self.saved = saved
         self.versions = versions
-        self.stamp = stamp            # sum of the versions' counts: they only grow, so it tells any change
+        self.stamp = clock.now        # what was written later is stale
         self.place = place
         self.watch = None
         self.sequence = next_sequence()
@@ -228,14 +230,10 @@ class Node:
                 else:
                     self.saved = tuple(copies)
             self.versions = tuple([Version() if own else held for own, held in zip(is_own, self.versions)])
-            self.stamp = sum(held.count for held in self.versions)
 
     def unpack(self) -> Any:
         """The saved raw arrays, unless they were overwritten."""
-        stamp = 0
-        for version in self.versions:
-            stamp += version.count
-        if stamp != self.stamp or self.saved is None:
+        if self.saved is None or (self.stamp != clock.now and is_stale(self.versions, self.stamp)):
             self.raise_stale()
         return self.saved
 
@@ -248,18 +246,23 @@ class Node:
         if self.saved is None:
             raise GradError(f"{self.op.name}: its saved values were freed by an earlier backward. "
                             "Pass retain_graph=True to that one.")
-        name, place = max(self.versions, key=lambda version: version.count).writer
+        name, place = max(self.versions, key=attrgetter("written")).writer
         raise GradError(f"{self.op.name}: a value saved at {line_of(self.place)} was overwritten by {name} "
                         f"at {line_of(place)}. Write into a copy, or out of place.")
+
+
+def is_stale(versions: Iterable[Version], stamp: int) -> bool:
+    """Was any memory written after this time?"""
+    return any([version.written > stamp for version in versions])
 
 
 class Port:
     """Result number `index` of a node with several results. Younger than the node, so backward meets it first."""
 
-    __slots__ = ("index", "node", "sequence", "watch")
+    __slots__ = ("edges", "index", "node", "sequence", "watch")
 
     def __init__(self, node: Node, index: int) -> None:
-        self.node, self.index, self.sequence, self.watch = node, index, next_sequence(), None
+        self.node, self.index, self.edges, self.sequence, self.watch = node, index, (node,), next_sequence(), None
 
 
 def user_place(frame: FrameType | None = None) -> Place:
@@ -271,17 +274,14 @@ def user_place(frame: FrameType | None = None) -> Place:
 
 
 def place_of(frame: FrameType) -> Place:
-    """`user_place`, quick for code that has been seen outside this package."""
-    code = frame.f_code
-    if id(code) in _outside:
-        return code, frame.f_lasti
+    """`user_place`, which remembers files outside this package."""
     place = user_place(frame)
-    if place[0] is code and len(_outside) < 10_000:
-        _outside[id(code)] = code              # kept alive, so that no other code gets its id
+    if place[0] is frame.f_code and len(outside) < 10_000:
+        outside.add(place[0].co_filename)
     return place
 
 
-_outside: dict[int, CodeType] = {}
+outside: set[str] = set()
 
 
 def line_of(place: Place | None) -> str:
@@ -302,33 +302,35 @@ def file_and_line(place: Place) -> tuple[str, int]:
 class Caller(Protocol):
     """How backward calls ops and shows gradients: on raw arrays, or recorded on Tensors."""
 
+    is_quick: bool           # may a formula's gradient call its kernel without asking?
+
     def add(self, a: Any, b: Any) -> Any: ...
     def watched(self, watch: Watch, g: Any) -> Any: ...
 
 
-def add_parts(call: Caller, before: dict, g: dict) -> dict:
-    """The sum of the gradients of a node with several results, result by result."""
+def added(call: Caller, before: Any, g: Any) -> Any:
+    """The sum of two gradients of a node; of one with several results, result by result."""
+    if type(g) is not dict:
+        return call.add(before, g)
     return before | {index: call.add(before[index], part) if index in before else part for index, part in g.items()}
 
 
 def pull(node: Any, g: Any, call: Caller, retain_graph: bool) -> tuple[Any, Any]:
     """The gradients of what a node was computed from, and where they go."""
     if type(node) is Port:
-        return ({node.index: g},), (node.node,)
-    if node.saved is None:
+        return ({node.index: g},), node.edges
+    if node.saved is None or (node.stamp != clock.now and is_stale(node.versions, node.stamp)):
         node.raise_stale()
     try:
-        gradients = node.op.pullback(node, g, call)
+        if node.like is None and call.is_quick and node.plan.step is not None:
+            gradients = node.plan.step(node.saved, g)
+        else:
+            gradients = node.op.pullback(node, g, call)
     except MemoryError as error:
         raise out_of_memory(node.op.name, "its gradient", error) from error
     if not retain_graph:
         node.saved, node.versions = None, ()
     return gradients, node.edges
-
-
-def stop(node: Any, g: Any, call: Caller, retain_graph: bool) -> tuple[Any, Any]:
-    """`pull` of a node behind which nobody asks for anything."""
-    return (), ()
 
 
 Pull = Callable[[Any, Any, Caller, bool], tuple[Any, Any]]
@@ -340,36 +342,36 @@ def backward(roots: list[tuple[Any, Any]], call: Caller, retain_graph: bool, pul
 
     Sums are made in the order of recording, reversed. `wanted`: see graph.Wanted. `chains`: see chains.py.
     """
-    ways, asked, ends = (None, (), ()) if wanted is None else (wanted.ways, wanted.nodes, wanted.ends)
-    leaves: dict[Any, Any] = {}
-    pending: dict[Any, Any] = {}         # what has arrived at a node; for one with several results, a dict
+    arrived: dict[Any, Any] = {}         # at leaves, and at nodes in the heap; at one with several results, a dict
     heap: list[tuple[int, Any]] = []
-    upcoming: Any = None                 # one that waits outside the heap: of a chain, the only one
+    upcoming: Any = None                 # one that waits outside the heap, of a chain the only one,
+    arriving: Any = None                 # and its gradient
     gradients, targets = zip(*[(g, node) for node, g in roots])
     while True:
         for g, target in zip(gradients, targets):
-            if target is None or g is None or (ways is not None and target not in ways):
+            if target is None or g is None or (wanted is not None and target not in wanted.ways):
                 continue
-            arrived = leaves if type(target) is Leaf else pending
-            before = arrived.get(target)
-            if before is not None:
-                arrived[target] = call.add(before, g) if type(g) is not dict else add_parts(call, before, g)
-                continue
-            arrived[target] = g
-            if arrived is pending and upcoming is None:
-                upcoming = target
-            elif arrived is pending:
-                heappush(heap, (target.sequence, target))
-        node, upcoming = upcoming, None
-        if heap:
-            node = (heappop(heap) if node is None else heappushpop(heap, (node.sequence, node)))[1]
-        elif node is None:
-            return leaves
-        g = pending.pop(node)
+            if target is upcoming:
+                arriving = added(call, arriving, g)
+            elif target in arrived:
+                arrived[target] = added(call, arrived[target], g)
+            elif upcoming is None and type(target) is not Leaf:
+                upcoming, arriving = target, g
+            else:
+                arrived[target] = g
+                if type(target) is not Leaf:
+                    heappush(heap, (target.sequence, target))
+        if heap and (upcoming is None or heap[0][0] < upcoming.sequence):
+            _, node = heappop(heap)
+            g = arrived.pop(node)
+        elif upcoming is not None:
+            node, g, upcoming, arriving = upcoming, arriving, None, None
+        else:
+            return arrived
         if node.watch is not None:
             g = call.watched(node.watch, g)
-        if node in asked:
-            wanted.found[node] = g
-        is_long = chains is not None and type(g) is not dict and g.size >= chains.threshold
-        take = stop if node in ends else chains.pull if is_long else pull
-        gradients, targets = take(node, g, call, retain_graph)
+        if wanted is not None and wanted.takes(node, g):
+            gradients = targets = ()
+            continue
+        way = pull if chains is None or type(g) is dict or g.size < chains.threshold else chains.pull
+        gradients, targets = way(node, g, call, retain_graph)

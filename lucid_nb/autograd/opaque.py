@@ -57,8 +57,7 @@ class Opaque(Primitive):
         self.is_single, self.count = is_single, len(inputs)
         versions = tuple(map(version_of, saved))
         node = tape.Node(self, None, tuple(edges), tuple([(x.shape, x.dtype) for x in (*inputs, *outputs)]),
-                         tuple([x.raw for x in saved]), versions, sum(version.count for version in versions),
-                         tape.user_place())
+                         tuple([x.raw for x in saved]), versions, tape.user_place())
         if saved and tape.modes.packing is not None:
             tape.modes.packing.pack(node)
         return node
@@ -173,8 +172,8 @@ def traced(name: str, function: Callable, arguments: Sequence[Any]) -> Any:
 
 
 def _writes(x: Tensor | None) -> int:
-    """How often a tensor was written."""
-    return 0 if x is None or x.storage is None else x.storage.version.count
+    """When a tensor was last written."""
+    return 0 if x is None or x.storage is None else x.storage.version.written
 
 
 def _reduces(found: shapes.Shape, wanted: shapes.Shape) -> bool:

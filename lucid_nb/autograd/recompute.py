@@ -10,6 +10,7 @@ import functools
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from types import SimpleNamespace, TracebackType
 from typing import Any
 
@@ -18,6 +19,7 @@ from ..apply import version_of
 from ..array import Tensor
 from ..batched import active
 from ..errors import GradError, told
+from ..storage import clock
 from .saved import Packing
 
 
@@ -65,7 +67,7 @@ class Region:
         numbers = {id(x): number for number, x in enumerate(tensors)}
         self.saved: Any = tuple([x.raw for x in tensors])
         self.versions = tuple(map(version_of, tensors))
-        self.stamp = sum(version.count for version in self.versions)
+        self.stamp = clock.now
         self.facts = [(x.requires_grad, x.is_value) for x in tensors]
         # One tensor that is given twice must be one again: a function may ask whether query is key.
         self.leaves = [(numbers[id(leaf)], None) if isinstance(leaf, Tensor) else (None, leaf) for leaf in leaves]
@@ -116,8 +118,8 @@ class Region:
 
     def _arguments(self) -> Any:
         """The arguments as they were, at the start of a graph of their own."""
-        if sum(version.count for version in self.versions) != self.stamp:
-            name, place = max(self.versions, key=lambda version: version.count).writer
+        if tape.is_stale(self.versions, self.stamp):
+            name, place = max(self.versions, key=attrgetter("written")).writer
             raise GradError(f"checkpoint: an argument of {self.name} at {tape.line_of(self.place)} was overwritten by "
                             f"{name} at {tape.line_of(place)}. Write into a copy, or out of place.")
         tensors = list(map(_started, self.saved, self.versions, self.facts))

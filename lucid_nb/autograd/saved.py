@@ -82,16 +82,16 @@ class saved_tensors_hooks(Packing):
         kept, versions = [], []
         with Aside():
             for raw, version in zip(node.saved, node.versions):
-                given, count = fresh(raw), version.count
+                given, written = fresh(raw), version.written
                 given.version = version
                 packed = pack_hook(given)
-                if version_of(given).count != count:
+                if version_of(given).written != written:
                     raise GradError(f"saved_tensors_hooks: pack_hook wrote into a tensor that {node.op.name} saved. "
                                     "Let it work on a copy.")
                 kept.append((packed, described(given)))
                 versions.append(version if packed is given else Version())
         node.saved = Packed(node.op.name, kept, unpack_hook)
-        node.versions, node.stamp = tuple(versions), sum(version.count for version in versions)
+        node.versions = tuple(versions)
 
 
 class Packed:

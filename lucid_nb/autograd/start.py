@@ -27,7 +27,7 @@ class Start:
 
     def __init__(self, op: str, arguments: Sequence[Any]) -> None:
         refuse_tracing(ASKS)
-        self.op = op
+        self.op, self.since = op, tape.next_sequence()
         self.trees: list[Any] = []
         self.structures: list[trees.Structure] = []
         self.given: list[Tensor] = []
@@ -76,12 +76,12 @@ class Start:
     # ------------------------------------------------------------------------------------------- directions
     def pull(self, outputs: Sequence[Tensor], seeds: Sequence[Tensor], retain_graph: bool) -> list[Tensor]:
         """The gradients of the given tensors when those of outputs are `seeds`; zeros where nothing leads to one."""
-        pairs = [(output.refresh().node, seed) for output, seed in zip(outputs, seeds)]
-        pairs = [(node, seed) for node, seed in pairs if node is not None]
-        runner, records = self.runner([node for node, _ in pairs], [seed for _, seed in pairs], self.given)
-        wanted = Wanted(self.nodes, [node for node, _ in pairs]) if runner.records else None
-        roots = [(node, seed if runner.records else seed.raw) for node, seed in pairs
-                 if wanted is None or node in wanted.ways]
+        nodes = [output.refresh().node for output in outputs]
+        moving = [seed for node, seed in zip(nodes, seeds) if node is not None]
+        runner, records = self.runner(nodes, moving, self.given)
+        wanted = Wanted(self.nodes, nodes, self.since) if runner.records else None
+        roots = [(node, seed if runner.records else seed.raw) for node, seed in zip(nodes, seeds)
+                 if (node is not None if wanted is None else node in wanted.ways)]
         with tape.grad_mode(records):
             found = pulled(roots, runner, retain_graph or records, wanted) if roots else {}
         return [as_result(found.get(node), x) for node, x in zip(self.nodes, self.given)]
@@ -92,25 +92,19 @@ class Start:
         `moving`: the cotangents or tangents. Where they lie on a device of their own, as in vmap, they meet the saved
         values as Tensors.
         """
-        is_apart = any(type(moved.raw) is not type(x.raw) for moved, x in zip(moving, given))
-        records = tape.is_recording() and (any(moved.requires_grad for moved in moving) or self.has_outside(roots))
+        is_apart = any([type(moved.raw) is not type(x.raw) for moved, x in zip(moving, given)])
+        records = tape.is_recording() and (any([moved.requires_grad for moved in moving]) or self.has_outside(roots))
         return (recording_runner if records or is_apart else raw_runner), records
 
     def has_outside(self, roots: Iterable[Any]) -> bool:
         """Does a way lead from the roots to anything but our own leaves?"""
-        own, seen, queue = {*self.nodes}, set(), list(roots)
+        seen, queue = {None, *[node for node in self.nodes if type(node) is tape.Leaf]}, list(roots)
         for node in queue:                       # it grows while it is read
-            if node is None or node in seen:
-                continue
-            seen.add(node)
-            if type(node) is tape.Node:
-                if node in own:
-                    return True                  # an argument that comes from outside
+            if node not in seen:
+                if type(node) is tape.Leaf or node.sequence > self.since:
+                    return True
+                seen.add(node)
                 queue += node.edges
-            elif type(node) is tape.Port:
-                queue.append(node.node)
-            elif node not in own:
-                return True
         return False
 
 
@@ -185,8 +179,8 @@ def _result_leaf(op: str, leaf: Any) -> Tensor:
 
 def scalar_result(op: str, result: Any) -> Tensor:
     """The result that a gradient is asked of: one real number."""
-    leaves, structure = as_tensors(op, result)
-    if structure != trees.LEAF:
+    leaves, structure = ([result.refresh()], trees.LEAF) if isinstance(result, Tensor) else as_tensors(op, result)
+    if structure is not trees.LEAF:
         raise GradError(f"{op}: the function gives {told(str(structure))}. Let it give one number, with has_aux=True "
                         "for more, or use vjp.")
     leaf, = leaves

@@ -67,7 +67,9 @@ def _total(kind: str, pullback: Callable, keeps: tuple[int, ...] = (), linear: A
 
 
 def _pull_sum(ops: Any, info: Info, g: Any, axes: shapes.Shape, keepdims: bool, dtype: Any = None) -> tuple:
-    return (ops.broadcast_to(spread(ops, info, g, axes), shape=info.shape(0)),)
+    shape = info.shape(0)
+    g = g if keepdims or len(axes) == len(shape) else spread(ops, info, g, axes)       # 0-d broadcasts as it is
+    return (ops.broadcast_to(g, shape=shape),)
 
 
 def _pull_nansum(ops: Any, info: Info, g: Any, x: Any, axes: shapes.Shape, keepdims: bool) -> tuple:

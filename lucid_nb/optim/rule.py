@@ -83,8 +83,6 @@ def _is_plain(raws: list[Any]) -> bool:
 
 def _mark(params: Sequence[Tensor], name: str) -> None:
     """Count a write of each, as Tensor.write does."""
-    writer = name, user_place()
+    place = user_place()
     for param in params:
-        version = param.share().version
-        version.count += 1
-        version.writer = writer
+        param.share().version.write(name, place)
