@@ -8,6 +8,7 @@ from ..errors import ConfigError, is_one_of, told
 from ..expr import Expr, Vocabulary, entry, product
 from ..expr import m as words
 from ..register import binary, public, ternary, unary
+from . import trigonometric  # noqa: F401  for its vocabulary
 from .polynomial import polynomial
 
 Single = tuple[Expr | None]
@@ -20,7 +21,15 @@ TANHSHRINK = (
     0.05396825396804637, -0.1333333333333309, 0.3333333333333333)
 
 
-@unary(kind="float", oracle="scipy.special.expit", samples=((-9, 9),), ulp=2, names=("expit",))
+def _complex_sigmoid(m: Vocabulary, z: Expr) -> Expr:
+    """By the exponential that is at most 1 in size."""
+    is_right = m.real(z) >= 0
+    power = m.exp(m.where(is_right, -z, z))
+    return m.where(is_right, 1, power) / (1 + power)
+
+
+@unary(kind="float", oracle="scipy.special.expit", samples=((-9, 9),), ulp=2, names=("expit",),
+       complexes=_complex_sigmoid)
 def sigmoid(m: Vocabulary, x: Expr) -> Expr:
     """1 / (1 + exp(-x)), right down to the smallest subnormal."""
     return m.sigmoid(x)
@@ -58,7 +67,8 @@ def silu_(g: Expr, y: Expr, x: Expr) -> Single:
     return (product(g, words.sigmoid(x) + words.absorbing_product(x, words.sigmoid_slope(x))),)
 
 
-@unary(kind="float", oracle="x * scipy.special.expit(x)", samples=((-9, 9),), ulp=4, names=("swish",))
+@unary(kind="float", oracle="x * scipy.special.expit(x)", samples=((-9, 9),), ulp=4, names=("swish",),
+       complexes=lambda m, z: z * _complex_sigmoid(m, z))
 def silu(m: Vocabulary, x: Expr) -> Expr:
     """x / (1 + exp(-x)). Source: S. Elfwing, E. Uchibe, K. Doya, arXiv:1702.03118."""
     return m.silu(x)
@@ -159,7 +169,8 @@ def gelu(x: Any, /, approximate: str = "none") -> Tensor:
 
 
 # ------------------------------------------------------------------------------------------------ others
-@unary(kind="float", oracle="x / (1 + abs(x))", samples=((-5, 5),), ulp=2)
+@unary(kind="float", oracle="x / (1 + abs(x))", samples=((-5, 5),), ulp=2,
+       complexes=lambda m, z: z / m.complex(1 + m.modulus(z), 0))
 def softsign(m: Vocabulary, x: Expr) -> Expr:
     """x / (1 + |x|)."""
     return x / (1 + m.absolute(x))
@@ -176,7 +187,31 @@ def tanhshrink_(g: Expr, y: Expr, x: Expr) -> Single:
     return (product(g, words.tanh(x) * words.tanh(x)),)
 
 
-@unary(kind="float", oracle="mpmath.tanhshrink", samples=((-5, 5),), ulp=4)
+def _shrink_series(count: int) -> tuple[float, ...]:
+    """Taylor coefficients of (x - tanh(x)) / x**3 in x**2, the highest first. They follow from tanh' = 1 - tanh**2."""
+    tanh = [1.0]
+    for n in range(1, count + 1):
+        tanh.append(-sum(tanh[i] * tanh[n - 1 - i] for i in range(n)) / (2 * n + 1))
+    return tuple(-c for c in reversed(tanh[1:]))
+
+
+SHRINK_SERIES = _shrink_series(26)
+
+
+def _complex_tanhshrink(m: Vocabulary, z: Expr) -> Expr:
+    """By the series where the difference would lose more than three bits."""
+    square, size = z * z, m.modulus(z)
+    return m.where(size < 0.75, z * (square * polynomial(square, SHRINK_SERIES)), z - m.complex_tanh(z))
+
+
+@entry(expansion=_complex_tanhshrink, cost=90)
+def complex_tanhshrink(g: Expr, y: Expr, z: Expr) -> Single:
+    """d = tanh(z)**2."""
+    return (product(g, words.complex_tanh(z) * words.complex_tanh(z)),)
+
+
+@unary(kind="float", oracle="mpmath.tanhshrink", samples=((-5, 5),), ulp=4,
+       complexes=lambda m, z: m.complex_tanhshrink(z))
 def tanhshrink(m: Vocabulary, x: Expr) -> Expr:
     """x - tanh(x), whose relative accuracy is kept next to 0."""
     return m.tanhshrink(x)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import ml_dtypes
+import numpy as np
 
 from .. import backend, dtypes, flops, shapes, tape
 from ..apply import apply
@@ -17,6 +18,7 @@ from ..backward import raw_runner
 from ..errors import ConfigError, DTypeError, ShapeError
 from ..expr import Expr, Vocabulary
 from ..op import Info, Primitive, registry
+from ..register import functions
 from ..shapes import Shape, as_number
 from .movement import as_tensor, astype, reshape
 from .reducers import internal
@@ -257,9 +259,21 @@ def layer_norm(x: Any, normalized_shape: int | Sequence[int], weight: Any, bias:
 
 def rms_norm(x: Any, normalized_shape: int | Sequence[int], weight: Any, eps: float | None) -> Tensor:
     """x divided by its root mean square over its last axes: see nn.functional.rms_norm."""
+    x = as_tensor("rms_norm", x)
+    if x.dtype.kind == "c":
+        return _complex_rms_norm(x, normalized_shape, weight, eps)
     x = operand("rms_norm", x, 1)
     eps = float(ml_dtypes.finfo(x.dtype).eps) if eps is None else eps
     return _over_last_axes("rms_norm", x, normalized_shape, (weight, None), eps, False)
+
+
+def _complex_rms_norm(x: Tensor, sizes: int | Sequence[int], weight: Any, eps: float | None) -> Tensor:
+    """By the squares themselves, as PyTorch has it, not by those of their sizes."""
+    wanted = checked_last_axes("rms_norm", x, sizes)
+    eps = float(np.finfo(x.dtype).eps) if eps is None else checked_eps("rms_norm", eps)
+    mean = (x * x).mean(tuple(range(x.ndim - len(wanted), x.ndim)), keepdims=True)
+    found = x * functions["rsqrt"](mean + eps)
+    return found if weight is None else found * weight
 
 
 def last_axes(op: str, shape: int | Sequence[int]) -> Shape:
@@ -270,12 +284,18 @@ def last_axes(op: str, shape: int | Sequence[int]) -> Shape:
     return found
 
 
-def _over_last_axes(op: str, x: Tensor, sizes: int | Sequence[int], weights: Weights, eps: float,
-                    centred: bool) -> Tensor:
+def checked_last_axes(op: str, x: Tensor, sizes: int | Sequence[int]) -> Shape:
+    """The sizes of the last axes, in which x ends."""
     wanted = last_axes(op, sizes)
     if x.shape[-len(wanted):] != wanted:
         raise ShapeError(f"{op}: an input of shape {x.shape} does not end in normalized_shape {wanted}. Make both "
                          "agree.")
+    return wanted
+
+
+def _over_last_axes(op: str, x: Tensor, sizes: int | Sequence[int], weights: Weights, eps: float,
+                    centred: bool) -> Tensor:
+    wanted = checked_last_axes(op, x, sizes)
     rows, width = math.prod(x.shape[:-len(wanted)]), math.prod(wanted)
     form = Form((rows, 1, width, 1), (1, 1, width, 1), GROUP, checked_eps(op, eps), centred)
     return normalized(op, x, weights, wanted, form)[0]

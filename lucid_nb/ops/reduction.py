@@ -203,16 +203,29 @@ def argmin(x: Any, /, axis: int | None = None, out: Tensor | None = None, *, kee
 def logsumexp(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """Logarithm of the sum of exponentials, without overflow; of nothing or only -inf it is -inf, with gradient 0.
 
+    Of complex numbers it is a value of the logarithm, which has many.
+
     >>> import lucid_nb as lnb
     >>> lnb.logsumexp(lnb.tensor([1000.0, 1000.0])).item()
     1000.6931471805599
     """
     x = as_tensor("logsumexp", x)
     axes = shapes.reduction_axes("logsumexp", axis, x.ndim)
+    if x.dtype.kind == "c":
+        return _complex_logsumexp(x, axes, keepdims) if axes else x.copy()
     x = astype(x, dtypes.real_float("logsumexp", x.dtype), copy=False)
     if not axes:
         return x.copy()
     return apply(reducers.logsumexp_of, (x,), {"axes": axes, "keepdims": keepdims})
+
+
+def _complex_logsumexp(x: Tensor, axes: shapes.Shape, keepdims: bool) -> Tensor:
+    """With the largest real part, where it is finite, taken out before."""
+    part = functions["real"](x).detach()
+    top = functions["max"](part, axes, keepdims=True) if x.size else functions["sum"](part, axes, keepdims=True)
+    top = choose(functions["isfinite"](top), top, 0)
+    total = functions["log"](functions["sum"](functions["exp"](x - top), axes, keepdims=keepdims))
+    return total + (top if keepdims else top.reshape(total.shape))
 
 
 # ---------------------------------------------------------------------------------------- truth and counts

@@ -88,7 +88,15 @@ def logaddexp2_(g: Expr, y: Expr, a: Expr, b: Expr) -> Pair:
     return product(g, _share(a, b, LOG_TWO)), product(g, _share(b, a, LOG_TWO))
 
 
-@binary(kind="float", oracle="numpy.logaddexp", samples=((0, 3), (0, 3)), ulp=2)
+def _complex_logaddexp(m: Vocabulary, a: Expr, b: Expr) -> Expr:
+    """By that of the larger real part; of two equal infinite ones, the first."""
+    is_first = m.real(a) >= m.real(b)
+    high, low = m.where(is_first, a, b), m.where(is_first, b, a)
+    has_no_distance = m.bitwise_and(m.isinf(m.real(a)), m.real(a) == m.real(b))
+    return m.where(has_no_distance, a, high + m.log1p(m.exp(m.where(has_no_distance, 0, low - high))))
+
+
+@binary(kind="float", oracle="numpy.logaddexp", samples=((0, 3), (0, 3)), ulp=2, complexes=_complex_logaddexp)
 def logaddexp(m: Vocabulary, x: Expr, y: Expr) -> Expr:
     """log(exp(x) + exp(y)) without overflow."""
     return m.logaddexp(x, y)

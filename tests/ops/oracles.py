@@ -64,6 +64,10 @@ EXACT = dict(erf=mpmath.erf, erfc=mpmath.erfc, ndtr=mpmath.ncdf, expit=lambda x:
              ndtri=with_digits(400, lambda x: mpmath.sqrt(2) * mpmath.erfinv(2 * x - 1)),
              beta=from_zero(mpmath.beta), betaln=from_zero(lambda x, y: mpmath.log(abs(mpmath.beta(x, y)))),
              tanhshrink=with_digits(300, lambda x: x - mpmath.tanh(x)))
+# Of complex numbers, where NumPy and SciPy have no function.
+COMPLEX = {"scipy.special.expit": lambda z: 1 / (1 + mpmath.exp(-z)),
+           "x * scipy.special.expit(x)": lambda z: z / (1 + mpmath.exp(-z)),
+           "numpy.logaddexp": lambda a, b: mpmath.log(mpmath.exp(a) + mpmath.exp(b))}
 
 
 # Next to their zeros these are right to so many units of 1 (of the dtype's epsilon).
@@ -82,6 +86,11 @@ def takes(op, dtype):
     except DTypeError:
         return False
     return True
+
+
+def is_numpys(op, dtype):
+    """Is a dtype no complex one, or one that NumPy's function takes as the record does?"""
+    return not dtype.startswith("complex") or (op.rule.complexes and op.facts.oracle not in COMPLEX)
 
 
 def plain(op, dtype="float32"):
@@ -234,6 +243,8 @@ def allowance(op, dtype):
 
 def evaluate(oracle, inputs):
     """The results of a dotted name applied to the inputs, or of an expression of x, y, z."""
+    if oracle in COMPLEX and any(np.iscomplexobj(x) for x in inputs):
+        return (by_mpmath(COMPLEX[oracle], *inputs),)
     names = dict(zip("xyz", inputs))
     found = eval(oracle, {"numpy": np, "scipy": SimpleNamespace(special=Special()), "mpmath": Special()}, names)
     found = found(*inputs) if callable(found) else found
