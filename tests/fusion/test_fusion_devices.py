@@ -44,6 +44,44 @@ def test_values_and_gradients_are_those_of_the_host(function, device):
         np.testing.assert_allclose(theirs, mine, rtol=2e-5, atol=2e-5)
 
 
+def chain(x, w):
+    y = lnb.where(x > w, lnb.exp(-abs(x)) * w, lnb.log(x * x + 2)) + lnb.maximum(x, w.sum())
+    return lnb.sqrt(y * y + 1) / (1 + lnb.sigmoid(-y)) - 0.5 * lnb.sin(x) ** 3
+
+
+def rows(x, w):
+    y = lnb.log_softmax(lnb.tanh(x) * 3 - w)
+    return (y * x).sum(-1) + lnb.logsumexp(x + w, -1) * x.max(-1) + (x - w).var(-1)
+
+
+@each_device
+@pytest.mark.parametrize("function", [gate, layer_norm, softmax_loss, chain, rows])
+def test_second_gradients_are_those_of_the_host(function, device):
+    arrays = [RANDOM.standard_normal(shape).astype(np.float32) for shape in ((2, 4), (4,))]
+    found = []
+    for place in ("cpu", device):
+        leaves = [lnb.tensor(x, device=place, requires_grad=True) for x in arrays]
+        result = (function if place == "cpu" else lnb.fuse(function))(*leaves)
+        first = lnb.autograd.grad((result * result).sum(), leaves, create_graph=True)
+        second = lnb.autograd.grad(sum((g * g).sum() for g in first), leaves)
+        found.append([x.detach().to("cpu").numpy() for x in (result, *first, *second)])
+    for mine, theirs in zip(*found):
+        np.testing.assert_allclose(theirs, mine, rtol=3e-4, atol=3e-4 * (1 + abs(mine).max()))
+
+
+@each_device
+def test_a_program_of_elements_is_one_kernel(device, monkeypatch):
+    table, calls = backend.table(device), []
+    make = table.map
+    monkeypatch.setattr(table, "map", lambda typed, name: calls.append(name) or make(typed, name))
+    fused = lnb.fuse(lambda x, w: lnb.where(x > 0, gate(x, w * 2), lnb.exp(x)) + x)
+    x, w = (lnb.tensor(RANDOM.standard_normal(shape).astype(np.float32), device=device, requires_grad=True)
+            for shape in ((2, 3, 4), (3, 4)))
+    fused(x, w).sum().backward()
+    assert ": 1 step, 1 fused" in fused.explain()
+    assert [name for name in calls if name.startswith("fused")] == ["fused", "fused_gradient"]
+
+
 @each_device
 def test_softmax_is_one_program(device):
     x = RANDOM.standard_normal((3, 4)).astype(np.float32)
