@@ -10,7 +10,7 @@ DEMO ?= --out demo.png
 TEST_CACHE := $(CURDIR)/build/test-cache
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench bench-cuda lint stubs docs clean same-python
+.PHONY: help demo test test-cuda bench bench-cuda lint stubs docs clean same-python
 
 help:  ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
@@ -20,6 +20,10 @@ demo: $(VENV)/.installed-plot  ## train on handwritten digits, print the test ac
 
 test: $(VENV)/.installed-$(EXTRA)  ## run the whole test suite
 	LUCID_NB_CACHE_DIR="$(TEST_CACHE)" $(RUN) tests/lanes.py --workers $(WORKERS)
+
+test-cuda: $(VENV)/.installed-test-cuda  ## CUDA kernels without a GPU: simulated, then compiled for three of them
+	LUCID_NB_CACHE_DIR="$(TEST_CACHE)" $(RUN) tests/lanes.py --lane simulator
+	LUCID_NB_CACHE_DIR="$(TEST_CACHE)" $(RUN) bench/cuda_registers.py
 
 # LUCID_PYTHON: an interpreter that has lucid-dl 2.10, for its column (bench/lucid_dl.py says how to make one).
 bench: $(VENV)/.installed-bench  ## time beside PyTorch (installs it: large), measure errors, write bench/results

@@ -1,6 +1,7 @@
 """The test suite in three lanes, each in a process of its own, and one sum of them all.
 
     python tests/lanes.py --workers 2
+    python tests/lanes.py --lane simulator
 
 parallel   everything but the lanes below, one library thread in each worker
 serial     tests of threads, forks and caches, which must not share the machine
@@ -73,8 +74,12 @@ def main() -> int:
     """Run all lanes, also after a failure, and say how each ended."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", type=int, default=2, help="processes of the parallel lane")
+    parser.add_argument("--lane", help="only this one")
+    chosen = parser.parse_args()
     REPORTS.mkdir(parents=True, exist_ok=True)
-    outcomes = [run(lane) for lane in lanes(parser.parse_args().workers)]
+    outcomes = [run(lane) for lane in lanes(chosen.workers) if chosen.lane in (None, lane.name)]
+    if not outcomes:
+        parser.error(f"there is no lane {chosen.lane!r} here")
     print("\n== summary")
     for o in outcomes:
         verdict = "passed" if o.exit_code == 0 else f"FAILED (exit {o.exit_code})"

@@ -24,7 +24,7 @@ from .array import DeviceArray, Shape, broadcast_strides, collapse, empty
 # How a dtype of memory becomes a value, and how a value becomes memory; anything else is a plain cast.
 LOADS = {"bfloat16": "widen_bfloat16({})", "bool": "{}"}
 STORES = {"bfloat16": "narrow_bfloat16({})", "bool": "{} != 0"}
-MOST_STEPS = 96          # of a vector: texts that are longer compile slowly and need many registers
+MOST_STEPS = 128         # of a vector: texts that are longer compile slowly and need many registers
 NARROW = 1 << 31         # below it places fit 32 bits
 # The place along an axis, and what is left to count. Division by a multiplier and a shift takes a tenth of the time of
 # the device's own; each cast keeps the compiler from computing in 64 bits.
@@ -73,12 +73,20 @@ def _body(program: Program, rows: Sequence[bool], width: int) -> Iterator[str]:
         differs.append(rows[step.literal] if is_input else any(differs[arg] for arg in step.args))
         for k in range(width if differs[-1] else 1):
             text = (_load(program.inputs[step.literal], step, f"x{step.literal}_values[{k}]") if is_input
-                    else _lane(scalar_text(step, program), differs, k))
+                    else _lane(_text(step, program), differs, k))
             yield f"{_lane(f'v{number}', differs, k)} = {text}"
     for name, value, dtype in zip(names[len(program.inputs):], program.outputs, program.results):
         stored = [_store(_lane(f"v{value}", differs, k), program.steps[value].dtype, dtype) for k in range(width)]
         # Tuples have elements of one type, and a literal of Python's would have another.
         yield f"store_{width}({name}, {name}_at, ({', '.join(stored)},))"
+
+
+def _text(step: Step, program: Program) -> str:
+    """A step as an expression; the compiler would fuse what a product of complex numbers adds."""
+    text = scalar_text(step, program)
+    if step.op == "multiply" and step.dtype.startswith("complex"):
+        return f"multiply_{step.dtype}({text.replace(' * ', ', ')})"
+    return text
 
 
 def _lane(text: str, differs: Sequence[bool], k: int) -> str:
@@ -161,7 +169,8 @@ class Kernels:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.width = vectors.ACCESS
-        while self.width > 1 and self.width * len(program.steps) > MOST_STEPS:
+        steps = sum(step.op != "literal" for step in program.steps)
+        while self.width > 1 and self.width * steps > MOST_STEPS:
             self.width //= 2
 
     def _width(self, operands: Sequence[DeviceArray], rows: Sequence[bool]) -> int:

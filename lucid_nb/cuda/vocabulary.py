@@ -13,7 +13,8 @@ import numpy as np
 from numba import cuda
 
 from ..program import NATIVE_EVERYWHERE
-from . import complex, exact
+from . import complex as complex_functions
+from . import exact
 from .runtime import SIMULATED, inline
 from .scalars import narrow_bfloat16, widen_bfloat16
 
@@ -79,6 +80,18 @@ def _integer_absolute(dtype: str) -> Callable:
     return inline(absolute)
 
 
+def _complex_product(dtype: str) -> Callable:
+    """Products that are rounded before they are added: fused, z times its conjugate would not be real."""
+    if SIMULATED:
+        return np.multiply
+    cast, times = np.dtype(dtype).type, libdevice.fmul_rn if dtype == "complex64" else libdevice.dmul_rn
+
+    def multiply(a, b):
+        real = times(a.real, b.real) - times(a.imag, b.imag)
+        return cast(complex(real, times(a.real, b.imag) + times(a.imag, b.real)))
+    return inline(multiply)
+
+
 def _float_functions(dtype: str) -> dict[str, Callable]:
     found = exact.of_floats(dtype)
     if SIMULATED:
@@ -99,7 +112,7 @@ def functions(dtype: str) -> dict[str, Callable]:
     if dtype in FLOATS:
         return _float_functions(dtype)
     if dtype in COMPLEX:
-        return complex.functions(dtype)
+        return complex_functions.functions(dtype) | dict(multiply=_complex_product(dtype))
     return _integer_functions(dtype)
 
 

@@ -52,6 +52,8 @@ def compile_for(dispatcher, types, capability=FIRST):
     registers, spilled, stack, shared = (max(map(int, re.findall(pattern, log)), default=0) for pattern in (
         r"Used (\d+) registers", r"(\d+) bytes spill stores", r"(\d+) bytes stack frame", r"(\d+) bytes smem"))
     assert registers, f"the linker's log names no registers: {log}"
+    if shared and capability >= (9, 0):
+        shared -= 1024             # what a block takes for itself is named here too
     return MachineCode(dispatcher.py_func.__name__, ptx, code, registers, spilled, stack, shared)
 
 

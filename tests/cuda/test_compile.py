@@ -1,7 +1,10 @@
 """Every kernel template becomes PTX and sm_80 machine code without a GPU, in registers alone.
 
-The entries of the table are called as they are; `compiled` catches each launch and compiles it for its arguments.
+The entries of the table are called as they are; what they launch is caught and compiled for its arguments. The sweep
+over every architecture is bench/cuda_registers.py.
 """
+
+import re
 
 import numpy as np
 import pytest
@@ -9,24 +12,15 @@ import pytest
 import lucid_nb.cuda as table
 from lucid_nb import program
 from lucid_nb.expr import trace, vocabulary
-from lucid_nb.shapes import Window
 
-FLOATS = ("float32", "float64")
-HALVES = ("float16", "bfloat16")
-# What entries take that do not take floats.
-OPERANDS = (dict.fromkeys("bitwise_and bitwise_or bitwise_xor invert left_shift right_shift bit_count gcd lcm".split(),
-                          ("int32", "int64"))
-            | dict.fromkeys("real imag modulus unit complex_maximum complex_minimum complex_tan complex_tanh "
-                            "complex_tanh_slope".split(), ("complex64", "complex128")))
+from .compiling import FIRST
+from .conftest import why_not_compiling
+from .launches import array, cases
+from .launches.vocabulary import is_periodic
+from .streams import stream
 
-
-def array(shape, dtype="float32"):
-    return table.from_numpy(np.zeros(shape, dtype))
-
-
-def strided(shape, dtype="float32"):
-    """A view that no merging of axes makes contiguous."""
-    return table.slice(array([size + 1 for size in shape], dtype), tuple(slice(1, None) for _ in shape))
+CASES = cases() if not why_not_compiling() else ()
+STREAMS = [case for case in CASES if case.is_stream and case.family == "elementwise"]
 
 
 def check(compiled, kernels=1):
@@ -41,39 +35,50 @@ def elementwise(formula, arity, *dtypes):
     """Launch a formula on contiguous operands; all of one dtype unless several are named."""
     names = dtypes if len(dtypes) == arity else dtypes * arity
     typed = program.type_program(trace(formula, arity), names, table.NATIVE())
-    table.map(typed, "formula")(*(array((4,), name) for name in names))
+    table.map(typed, "formula")(*(array((64,), name) for name in names))
 
 
-@pytest.mark.parametrize("name", sorted(vocabulary))
-def test_every_entry_of_the_vocabulary_compiles(compiled, name):
-    arity = vocabulary[name].arity
-    if name == "where":
-        elementwise(lambda m, c, x, y: m.where(c, x, y), 3, "bool", "float32", "float32")
-    else:
-        for dtype in OPERANDS.get(name, FLOATS):
-            elementwise(lambda m, *args: getattr(m, name)(*args), arity, dtype)
-    # libdevice reduces large arguments on the stack, through float64.
-    large_arguments = name in ("sin", "cos", "tan") or name.startswith("complex_tan")
-    for kernel in compiled:
-        assert kernel.code[:4] == b"\x7fELF" and kernel.spilled == 0
-        assert kernel.stack == 0 or large_arguments, kernel
-    assert ".f64" not in compiled[0].ptx or large_arguments
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_launches_compile_without_spills_and_fill_the_device(case):
+    found = case.launches()
+    assert found
+    for launch in found:
+        kernel = launch.compile()
+        assert kernel.code[:4] == b"\x7fELF" and ".target sm_80" in kernel.ptx
+        for complaint, reason in case.complaints(launch, FIRST):
+            assert reason, (kernel.name, complaint)
+        if case.family == "vocabulary" and case.dtype in ("float32", "complex64"):
+            assert ".f64" not in kernel.ptx or is_periodic(case.name)
 
 
-@pytest.mark.parametrize("dtype", (*FLOATS, *HALVES))
-def test_map_compiles_flat_and_strided(compiled, dtype):
-    def formula(m, x, y):
-        return m.sigmoid(x) * m.gelu(y) + 1
-    elementwise(formula, 2, dtype)
-    typed = program.type_program(trace(formula, 2), [dtype] * 2, table.NATIVE())
-    table.map(typed, "formula")(strided((2, 3, 4), dtype), array((4,), dtype))
-    check(compiled, 2)
+# -------------------------------------------------------------------------------------------- what the PTX does
+@pytest.mark.parametrize("case", STREAMS, ids=str)
+def test_streams_move_sixteen_bytes_an_access(case):
+    """A load for each operand that has an element of its own, and a store, for as many elements as fit 16 bytes; long
+    programs of short elements take half."""
+    (launch,), itemsize = case.launches(), np.dtype(case.dtype).itemsize
+    found = stream(launch.compile().ptx, itemsize)
+    rows = {"add": 2, "scaled sum of three": 3, "sigmoid times gelu": 2, "fused gradient of two": 3, "rows and bias": 2}
+    results = 2 if case.name == "fused gradient of two" else 1
+    width = 8 if (results, case.dtype) == (2, "bfloat16") else 16
+    assert found.widest == width and found.stores == itemsize / width
+    one_for_all = found.loads * width / itemsize * results - rows[case.name]
+    assert one_for_all == (1 if case.name == "rows and bias" else 0)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int64", "uint32", "uint64"])
-def test_integer_programs_compile(compiled, dtype):
-    elementwise(lambda m, x, y: m.maximum(m.absolute(x * y - x), m.power(x, y)) + m.sign(-x), 2, dtype)
-    check(compiled)
+def test_products_read_shared_memory_in_sixteen_bytes_and_keep_their_sums(compiled):
+    table.matmul(array((4096, 4096)), array((4096, 4096)))
+    ptx = compiled[0].ptx
+    assert set(re.findall(r"(?:ld|st)\.global\.\S+", ptx)) == {"ld.global.v4.f32", "st.global.v4.f32"}
+    assert set(re.findall(r"ld\.shared\.\S+", ptx)) == {"ld.shared.v4.f32"} and ".local" not in ptx
+    assert ptx.count("fma.rn.f32") == 64 and len(re.findall(r"ld\.shared", ptx)) == 4
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_products_are_not_fused(compiled, dtype):
+    """Fused, the imaginary part of z times its conjugate would be the rounding error of a product."""
+    elementwise(lambda m, x, y: x * y, 2, dtype)
+    assert "fma.rn" not in compiled[0].ptx and "mul.rn" in compiled[0].ptx
 
 
 @pytest.mark.parametrize("name", (
@@ -82,79 +87,3 @@ def test_integer_programs_compile(compiled, dtype):
 def test_complex_programs_compile(compiled, name):
     elementwise(lambda m, *args: getattr(m, name)(*args), vocabulary[name].arity, "complex64")
     assert compiled[0].spilled == 0
-
-
-@pytest.mark.parametrize("source", ["bool", "int8", "bfloat16", "float64", "complex64"])
-def test_casts_compile(compiled, source):
-    targets = ("bool", "uint64", "float16", "bfloat16", "float32")
-    for target in targets:
-        table.cast(array((3,), source), np.dtype(target))
-    check(compiled, len(targets))
-
-
-@pytest.mark.parametrize("dtype", ["bool", "int64", "bfloat16", "float32", "complex64"])
-def test_sources_compile(compiled, dtype):
-    table.full((3,), 1, np.dtype(dtype))
-    if dtype != "bool":
-        table.iota(0, 1, 3, np.dtype(dtype))
-    table.assign(strided((2, 3), dtype), array((3,), dtype))
-    check(compiled, 3 if dtype != "bool" else 2)
-
-
-@pytest.mark.parametrize("dtype", (*FLOATS, "bfloat16", "int32", "complex64"))
-@pytest.mark.parametrize("kind", ["sum", "max", "any"])
-def test_reduce_compiles_in_both_passes(compiled, kind, dtype):
-    kind = "prod" if dtype == "complex64" and kind == "max" else kind
-    result = np.dtype("bool" if kind == "any" else dtype)
-    table.reduce(kind, array((3, 5000), dtype), (1,), False, result)
-    check(compiled, 2)
-
-
-@pytest.mark.parametrize("dtype", (*FLOATS, *HALVES, "int8", "bool"))
-def test_arg_reduce_compiles(compiled, dtype):
-    table.arg_reduce("max", array((3, 50), dtype), 0, False)
-    check(compiled)
-
-
-@pytest.mark.parametrize("dtype", (*FLOATS, "bfloat16"))
-def test_softmax_family_compiles(compiled, dtype):
-    x, g, target = array((3, 5), dtype), array((3,), dtype), array((3,), "int64")
-    table.softmax(x, 1)
-    table.log_softmax(x, 0)
-    table.logsumexp(x, (1,), False)
-    table.softmax_grad(x, x, 1)
-    table.log_softmax_grad(x, x, 1)
-    table.cross_entropy(x, target, -100)
-    table.cross_entropy_grad(x, target, g, -100)
-    check(compiled, 7)
-
-
-@pytest.mark.parametrize("dtype", ("float32", "bfloat16", "bool"))
-def test_index_kernels_compile(compiled, dtype):
-    rows, index = array((3, 2), dtype), array((4,), "int64")
-    table.gather(rows, index)
-    table.scatter(rows, index, array((4, 2), dtype))
-    table.scatter_add(rows, index, array((4, 2), dtype))
-    check(compiled, 1 + 4 + 2)
-
-
-@pytest.mark.parametrize("dtype", (*FLOATS, *HALVES, "int32", "bool", "complex64"))
-def test_matmul_compiles(compiled, dtype):
-    table.matmul(array((2, 40, 30), dtype), array((30, 20), dtype))
-    check(compiled)
-
-
-@pytest.mark.parametrize("dtype", (*FLOATS, "bfloat16"))
-def test_convolutions_compile(compiled, dtype):
-    window = Window((1, 1), (1, 1), (1, 1), (1, 1), 2)
-    x, w = array((1, 4, 5, 5), dtype), array((4, 2, 3, 3), dtype)
-    table.conv(x, w, window)
-    table.conv_input_grad(x, w, window, x.shape)
-    table.conv_weight_grad(x, x, window, w.shape)
-    check(compiled, 3)
-
-
-def test_fused_gradient_compiles(compiled):
-    elementwise(lambda m, a, b, g: (g * m.sigmoid(b) * m.tanh_slope(a), g * m.sigmoid_slope(b) * m.tanh(a)), 3,
-                "float32")
-    check(compiled)

@@ -14,10 +14,11 @@ import numpy as np
 import lucid_nb.cuda as table
 
 from ..compiling import recorded
+from ..occupancy import blocks_held, is_halved
 
 FLOATS = ("float32", "float64")
 HALVES = ("float16", "bfloat16")
-_cases = []
+_cases: list["Case"] = []
 
 
 class Case(NamedTuple):
@@ -29,7 +30,8 @@ class Case(NamedTuple):
     call: Callable
     flops: Callable                # of a dtype: what is computed at least, where the PTX of a loop does not say it
     is_stream: bool                # is the work of an element counted in the PTX?
-    reason: str                    # why a kernel may spill, use the stack or hold half the blocks
+    registers: str                 # why registers may leave room for half the blocks only
+    stack: str                     # why registers may be spilled, or memory of a thread's own be used
 
     def launches(self):
         """Every launch, the same kernel and types once."""
@@ -37,16 +39,27 @@ class Case(NamedTuple):
             self.call(self.dtype)
         return list({(launch.dispatcher, launch.types): launch for launch in found}.values())
 
+    def complaints(self, launch, capability):
+        """What is wrong with the machine code of a launch, and the reason that is given for it."""
+        code = launch.compile(capability)
+        geometry = capability, launch.threads, code.shared
+        found = [(f"{code.spilled} bytes are spilled", self.stack)] * (code.spilled > 0)
+        found += [(f"{code.stack} bytes of stack", self.stack)] * (code.stack > code.spilled)
+        if is_halved(*geometry, code.registers):
+            found.append((f"{code.registers} registers leave room for {blocks_held(*geometry, code.registers)} "
+                          f"of {blocks_held(*geometry)} blocks", self.registers))
+        return found
+
     def __str__(self):
         return f"{self.family}-{self.name}-{self.dtype}"
 
 
-def launches(*dtypes, flops=lambda dtype: 0, is_stream=False, reason=""):
+def launches(*dtypes, flops=lambda dtype: 0, is_stream=False, registers="", stack=""):
     """A case of this function for each dtype."""
     def collect(call):
         family = call.__module__.rpartition(".")[2]
         name = call.__name__.replace("_", " ").strip()
-        _cases.extend(Case(family, name, dtype, call, flops, is_stream, reason) for dtype in dtypes)
+        _cases.extend(Case(family, name, dtype, call, flops, is_stream, registers, stack) for dtype in dtypes)
         return call
     return collect
 
@@ -56,6 +69,11 @@ def cases():
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     return tuple(_cases)
+
+
+def add_case(case):
+    """A case that no function stands for."""
+    _cases.append(case)
 
 
 def array(shape, dtype="float32"):

@@ -5,6 +5,10 @@ from lucid_nb.shapes import Window
 
 from . import FLOATS, HALVES, array, launches
 
+SUMS = ("each thread holds the sums of four filters by four rows, so that a cell serves four products and a weight four; "
+        "three blocks of 256 threads with sixteen independent sums each hide the latency of the cache")
+PRODUCT = "the tiles of matrix products, whose sums stay in registers"
+
 
 def all_three(x_shape, w_shape, window, dtype):
     """The result and both gradients."""
@@ -14,7 +18,7 @@ def all_three(x_shape, w_shape, window, dtype):
     table.conv_weight_grad(x, y, window, w_shape)
 
 
-@launches(*FLOATS, *HALVES)
+@launches(*FLOATS, *HALVES, registers=SUMS)
 def first_layer(dtype):
     all_three((32, 3, 224, 224), (64, 3, 7, 7), Window((2, 2), (3, 3), (3, 3), (1, 1)), dtype)
 
@@ -24,12 +28,12 @@ def depthwise(dtype):
     all_three((32, 96, 56, 56), (96, 1, 7, 7), Window((1, 1), (3, 3), (3, 3), (1, 1), 96), dtype)
 
 
-@launches(*FLOATS, *HALVES)
+@launches(*FLOATS, *HALVES, registers=PRODUCT)
 def inner_layer(dtype):
     all_three((32, 128, 28, 28), (128, 128, 3, 3), Window((1, 1), (1, 1), (1, 1), (1, 1)), dtype)
 
 
-@launches("float32", "bfloat16")
+@launches("float32", "bfloat16", registers=SUMS)
 def one_axis_and_three(dtype):
     all_three((8, 3, 4096), (16, 3, 9), Window((1,), (4,), (4,), (1,)), dtype)
     all_three((2, 3, 16, 32, 32), (8, 3, 3, 3, 3), Window((1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1)), dtype)

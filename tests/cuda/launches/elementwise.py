@@ -9,6 +9,8 @@ from lucid_nb.expr import trace
 from . import FLOATS, HALVES, array, launches, strided
 
 COUNT = 1 << 24
+VECTORS = ("a thread computes all elements of an access: half the warps have as many bytes on their way as all of them "
+           "would have with an element each")
 
 
 def run(formula, *operands):
@@ -27,12 +29,12 @@ def scaled_sum_of_three(dtype):
     run(lambda m, x, y, z: x * y + z * 2, *(array(COUNT, dtype) for _ in range(3)))
 
 
-@launches(*FLOATS, *HALVES, is_stream=True)
+@launches(*FLOATS, *HALVES, is_stream=True, registers=VECTORS)
 def sigmoid_times_gelu(dtype):
     run(lambda m, x, y: m.sigmoid(x) * m.gelu(y) + 1, array(COUNT, dtype), array(COUNT, dtype))
 
 
-@launches("float32", "bfloat16", is_stream=True)
+@launches("float32", "bfloat16", is_stream=True, registers=VECTORS)
 def fused_gradient_of_two(dtype):
     run(lambda m, a, b, g: (g * m.sigmoid(b) * m.tanh_slope(a), g * m.sigmoid_slope(b) * m.tanh(a)),
         *(array(COUNT, dtype) for _ in range(3)))

@@ -22,35 +22,36 @@ def flops(rows, depth, cols):
 
 
 @launches(*FLOATS, *HALVES, "int8", "int32", "int64", "bool", "complex64", "complex128", flops=flops(SIDE, SIDE, SIDE),
-          reason=SUMS)
+          registers=SUMS)
 def square(dtype):
     table.matmul(array((SIDE, SIDE), dtype), array((SIDE, SIDE), dtype))
 
 
-@launches("float32", "float64", "bfloat16", flops=flops(SIDE, SIDE, SIDE), reason=SUMS)
+@launches("float32", "float64", "bfloat16", flops=flops(SIDE, SIDE, SIDE), registers=SUMS)
 def transposed_operands(dtype):
     table.matmul(turned((SIDE, SIDE), dtype), turned((SIDE, SIDE), dtype))
 
 
-@launches("float32", "float64", *HALVES, "complex64", flops=flops(4001, 4003, 4005), reason=SUMS + (
-    "; of bfloat16 a few are spilled after the sums, once a tile"))
+@launches("float32", "float64", *HALVES, "complex64", flops=flops(4001, 4003, 4005), registers=SUMS,
+          stack=(
+    "where rows are not aligned every element has a place and a bound of its own; a few are read again, once a slice"))
 def ragged(dtype):
     table.linear(array((4001, 4003), dtype), turned((4003, 4005), dtype), array(4005, dtype),
                  "" if dtype.startswith("complex") else "relu")
 
 
-@launches(*FLOATS, *HALVES, flops=flops(SIDE, SIDE, SIDE), reason=SUMS)
+@launches(*FLOATS, *HALVES, flops=flops(SIDE, SIDE, SIDE), registers=SUMS)
 def linear_with_relu(dtype):
     table.linear(array((SIDE, SIDE), dtype), turned((SIDE, SIDE), dtype), array(SIDE, dtype), "relu")
 
 
 @launches(*FLOATS, *HALVES, "int32", "int64", "bool", "complex64", "complex128", flops=flops(512 * 64, 64, 64),
-          reason=FRAGMENTS)
+          registers=FRAGMENTS)
 def small_batches(dtype):
     table.matmul(array((512, 64, 64), dtype), array((512, 64, 64), dtype))
 
 
-@launches("float32", "bfloat16", flops=flops(128, 1 << 18, 128), reason=SUMS)
+@launches("float32", "bfloat16", flops=flops(128, 1 << 18, 128), registers=SUMS)
 def deep(dtype):
     table.matmul(turned((128, 1 << 18), dtype), array((1 << 18, 128), dtype))
 
@@ -61,7 +62,7 @@ def one_row(dtype):
     table.matmul(array((1, SIDE), dtype), array((SIDE, SIDE), dtype))
 
 
-@launches("float32", "float64", "bfloat16", "complex128", flops=flops(4, SIDE, SIDE), reason=(
+@launches("float32", "float64", "bfloat16", "complex128", flops=flops(4, SIDE, SIDE), registers=(
     "four sums a line and the depth unrolled: three blocks of 256 threads keep enough loads on their way"))
 def four_rows(dtype):
     table.matmul(array((4, SIDE), dtype), turned((SIDE, SIDE), dtype))
