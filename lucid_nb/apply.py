@@ -155,12 +155,16 @@ def apply(op: Elementwise | Primitive, values: Sequence[Any], params: Params = N
             return found
     tensors = operands(op.name, values, op.facts.rule.integers)
     if isinstance(op, Elementwise):
-        raws = op.strengthen([x.raw if isinstance(x, Tensor) else x for x in tensors])
-        tensors = [x if isinstance(x, Tensor) else Tensor(raw) for x, raw in zip(tensors, raws)]
+        given_raws = [x.raw if isinstance(x, Tensor) else x for x in tensors]
+        raws = op.strengthen(given_raws)
+        if raws is not given_raws:
+            tensors = [x if isinstance(x, Tensor) else Tensor(raw) for x, raw in zip(tensors, raws)]
         op = op.chosen(raws)
     else:
         tensors = [x if isinstance(x, Tensor) else as_operand(op.name, x, backend.default_device()) for x in tensors]
         raws = [x.raw for x in tensors]
+        if tape.anywhere.blocks and tape.modes.packing is not None:
+            tape.modes.packing.before(op, tensors)
     try:
         result = op.run(raws, params)
     except MemoryError as error:
@@ -249,8 +253,8 @@ def version_of(tensor: Tensor) -> Version:
 def recorded(op: Elementwise | Primitive, inputs: Sequence[Tensor], edges: tuple, result: Any, params: Params) -> Any:
     """Results with the node that leads back; it saves exactly what the op's gradient reads."""
     outputs = [fresh(r) for r in result] if type(result) is tuple else [fresh(result)]
-    like: Any = tuple([(raw.shape, raw.dtype) if type(raw) is ndarray else (x.shape, x.dtype)
-                       for x in (*inputs, *outputs) for raw in (x.raw,)])
+    like: Any = tuple([(x.raw.shape, x.raw.dtype) if type(x.raw) is ndarray else (x.shape, x.dtype)
+                       for x in (*inputs, *outputs)])
     if isinstance(op, Primitive):
         if not (op.is_differentiable and dtypes.is_inexact(outputs[0].dtype)):
             return tuple(outputs) if type(result) is tuple else outputs[0]

@@ -173,7 +173,11 @@ def here(x: Tensor) -> Tensor:
 
 def lifted(x: Tensor, wanted: Sequence[Level | None]) -> Tensor:
     """A tensor in these levels, which are at least its own."""
-    if taken_apart(x.refresh().raw)[1] == tuple(wanted):
+    raw = x.refresh().raw
+    if x.node is None and not isinstance(raw, Batched):                              # the common case, by a short road
+        memory = backend.of(raw).reshape(raw, (*(1,) * len(wanted), *raw.shape))
+        return _noted(x, fresh(built(memory, wanted))) if wanted else x
+    if taken_apart(raw)[1] == tuple(wanted):
         return x
     return _noted(x, _called(_lift_vmap, x, inner=levels_of(x.raw), outer=wanted))
 

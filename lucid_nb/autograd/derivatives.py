@@ -54,26 +54,34 @@ def _blocks(start: Start, outputs: Sequence[Tensor], mode: str) -> list[list[Ten
     if mode == "forward" or (mode == "auto" and (is_complex or arguments <= results)):
         columns = _swept(start.given, lambda tangents: pushed_outputs(start, outputs, start.unflatten(tangents)),
                          outputs)
-        return [[moveaxis(block, 0, -1).reshape(output.shape + x.shape)
+        return [[_shaped(moveaxis(block, 0, -1), output.shape + x.shape)
                  for block, x in zip(_split(column, start.given), start.given)]
                 for column, output in zip(columns, outputs)]
     if is_complex:
         raise GradError('jacobian: reverse mode gives no complex derivative. Use mode="forward".')
     rows = _swept(outputs, lambda cotangents: start.pull(outputs, cotangents, True), start.given)
-    parts = [[block.reshape(output.shape + x.shape) for block, output in zip(_split(row, outputs), outputs)]
+    parts = [[_shaped(block, output.shape + x.shape) for block, output in zip(_split(row, outputs), outputs)]
              for row, x in zip(rows, start.given)]
     return [list(row) for row in zip(*parts)]
 
 
+def _shaped(block: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return block if block.shape == shape else block.reshape(shape)
+
+
 def _split(stacked: Tensor, basis: Sequence[Tensor]) -> list[Tensor]:
     """What belongs to each tensor of a basis, along the first axis."""
+    if len(basis) == 1:
+        return [stacked]
     bounds = np.cumsum([0, *[x.size for x in basis]])
     return [stacked[first:last] for first, last in pairwise(bounds)]
 
 
 def _swept(basis: Sequence[Tensor], linear: Callable, results: Sequence[Tensor]) -> list[Tensor]:
     """A linear function of tensors like `basis` at each of their unit vectors, stacked along a first axis."""
-    chunks = [vmap(linear)(vectors) for vectors in _unit_vectors(basis)]
+    chunks: list[list[Tensor]] = [vmap(linear)(vectors) for vectors in _unit_vectors(basis)]
+    if len(chunks) == 1:
+        return chunks[0]
     return [concat(list(parts)) for parts in zip(*chunks)] if chunks else \
         [fresh(backend.of(x.raw).full((0, *x.shape), 0, x.dtype)) for x in results]
 

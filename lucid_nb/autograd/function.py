@@ -1,7 +1,7 @@
 """`Function`: an op whose forward and backward a user writes; PyTorch's interface."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from .. import tape
@@ -17,23 +17,24 @@ from .opaque import Opaque, Tangents, traced
 class Context:
     """What forward leaves for backward: `save_for_backward`, and any attribute that is set on it."""
 
+    materialize_grads = True
+    _saving: tuple[Tensor | None, ...] = ()
+    _dirty: tuple[Tensor, ...] = ()
+    _constant: tuple[Tensor, ...] = ()
+    _opened: tuple[Tensor | None, ...] | None = None
+
     def __init__(self, name: str, needs_input_grad: tuple[bool, ...]) -> None:
         self._name = name
         self.needs_input_grad = needs_input_grad       #: which arguments of forward want a gradient
-        self.materialize_grads = True
-        self._saving: tuple[Tensor | None, ...] = ()
-        self._dirty: tuple[Tensor, ...] = ()
-        self._constant: tuple[Tensor, ...] = ()
-        self._opened: tuple[Tensor | None, ...] | None = None
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `saved_tensors`; None passes. Arguments and results can be differentiated through again.
 
         A tensor that is neither, as in PyTorch, counts as a constant then: give it as a result to have its gradient.
         """
-        wrong = [x for x in tensors if not (x is None or isinstance(x, Tensor))]
-        if wrong:
-            raise GradError(f"{self._name}: save_for_backward got a {type(wrong[0]).__name__}. Set it as an attribute.")
+        for x in tensors:
+            if not (isinstance(x, Tensor) or x is None):
+                raise GradError(f"{self._name}: save_for_backward got a {type(x).__name__}. Set it as an attribute.")
         self._saving = tensors
 
     @property
@@ -108,19 +109,27 @@ class Function:
         found = traced(cls.__name__, cls.apply, arguments) if is_tracing() else None
         if found is not None:
             return found
-        inputs = [x.refresh() for x in arguments if isinstance(x, Tensor)]
-        edges = [x.node for x in inputs]
-        ctx = Context(cls.__name__, tuple([isinstance(x, Tensor) and x.node is not None for x in arguments]))
+        inputs: list[Tensor] = []
+        edges: list[Any] = []
+        needs = []
+        for x in arguments:
+            edge = None
+            if isinstance(x, Tensor):
+                edge = x.refresh().node
+                inputs.append(x)
+                edges.append(edge)
+            needs.append(edge is not None)
+        ctx = Context(cls.__name__, tuple(needs))
         with tape.grad_mode(False):
             if cls.setup_context is Function.setup_context:
                 result = cls.forward(ctx, *arguments)
             else:
                 result = cls.forward(*arguments)
                 cls.setup_context(ctx, arguments, result)
-        results = result if isinstance(result, tuple) else (result,)
-        is_recorded = tape.is_recording() and edges.count(None) != len(edges)
-        found = _Call(cls, ctx, arguments, results).led(inputs, edges, is_recorded, not isinstance(result, tuple))
-        return found if isinstance(result, tuple) else found[0]
+        is_recorded = True in ctx.needs_input_grad and tape.is_recording()
+        if isinstance(result, tuple):
+            return _Call(cls, ctx, arguments, result).led(inputs, edges, result, is_recorded, False)
+        return _Call(cls, ctx, arguments, (result,)).led(inputs, edges, (result,), is_recorded, True)[0]
 
 
 class _Call(Opaque):
@@ -128,24 +137,29 @@ class _Call(Opaque):
 
     def __init__(self, function: type[Function], ctx: Context, arguments: Sequence[Any], results: tuple) -> None:
         super().__init__(function.__name__)
-        self.function, self.ctx, self.results = function, ctx, results
+        self.function, self.ctx = function, ctx
         self.is_tensor = [isinstance(x, Tensor) for x in arguments]
         self.is_result = [isinstance(x, Tensor) for x in results]
         self.has_push = function.jvp is not Function.jvp
         self.materializes = ctx.materialize_grads
         self.is_saved = [x is not None for x in ctx._saving]
 
-    def led(self, inputs: list[Tensor], edges: list[Any], is_recorded: bool, is_single: bool) -> tuple:
+    def led(self, inputs: list[Tensor], edges: list[Any], results: tuple, is_recorded: bool, is_single: bool) -> tuple:
         """The results, in the graph."""
-        results, self.results = self.results, ()
-        dirty, constant = [{*map(id, marked)} for marked in (self.ctx._dirty, self.ctx._constant)]
-        outputs = [x for x in results if isinstance(x, Tensor)]
-        self._check_dirty(inputs, outputs, is_recorded)
+        ctx, outputs = self.ctx, [x for x in results if isinstance(x, Tensor)]
+        dirty: Container[int] = ()
+        if ctx._dirty:
+            dirty = {*map(id, ctx._dirty)}
+            self._check_dirty(inputs, outputs, is_recorded)
+        constant = {*map(id, ctx._constant)} if ctx._constant else ()
         carry = [is_recorded and id(x) not in constant and is_inexact(x.dtype) for x in outputs]
-        node = self.record(inputs, edges, outputs, [x for x in self.ctx._saving if x is not None], is_single) \
-            if any(carry) else None
-        self.ctx._saving = self.ctx._dirty = self.ctx._constant = ()
-        of_tensors = iter(self.led_from(node, inputs, outputs, carry, dirty))
+        node = self.record(inputs, edges, outputs, [x for x in ctx._saving if x is not None], is_single) \
+            if True in carry else None
+        ctx._saving = ctx._dirty = ctx._constant = ()
+        found = self.led_from(node, inputs, outputs, carry, dirty)
+        if len(found) == len(results):
+            return tuple(found)
+        of_tensors = iter(found)
         return tuple([next(of_tensors) if is_tensor else x for x, is_tensor in zip(results, self.is_result)])
 
     def _check_dirty(self, inputs: list[Tensor], outputs: list[Tensor], is_recorded: bool) -> None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Container, Sequence
 from functools import partial
+from itertools import count
 from typing import Any
 
 from .. import shapes, tape, trees
 from ..apply import version_of
-from ..array import Tensor, fresh
+from ..array import Tensor, fresh, ndarray
 from ..backward import RecordingRunner, Runner
 from ..batched import Batched, levels_of, merged
 from ..dtypes import is_inexact
@@ -29,15 +30,16 @@ class Opaque(Primitive):
     results.
     """
 
+    facts, keeps, linear = FACTS, (), ()
     rule = "backward"                  # what gives the gradients, and what gives tangents, for errors
     push_rule = "jvp"
     has_push = False
     materializes = True                # zeros instead of None, where nothing arrives
 
     def __init__(self, name: str) -> None:         # no name in the registry: it is not for others to call
-        self.name, self.facts, self.keeps, self.linear = name, FACTS, (), ()
-        self.places: list[tuple[bool, int] | None] = []      # of each saved tensor: (is a result, number), or none
-        self.is_single, self.count = True, 0
+        self.name = name
+        self.places: list[int | None] = []             # of each saved tensor among inputs and results, or none
+        self.is_single, self.count = True, 0           # is there one result by itself, and how many inputs
 
     def gradients(self, kept: Sequence[Tensor], arriving: Tangents) -> Tangents:
         """The gradients of the inputs."""
@@ -51,13 +53,13 @@ class Opaque(Primitive):
     def record(self, inputs: Sequence[Tensor], edges: Sequence[Any], outputs: Sequence[Tensor],
                saved: Sequence[Tensor], is_single: bool) -> tape.Node:
         """The node of the call. Its results get it, or its ports, from `led_from`."""
-        numbers = {id(x): (False, number) for number, x in enumerate(inputs)}
-        numbers |= {id(x): (True, number) for number, x in enumerate(outputs)}
-        self.places = [numbers.get(id(x)) for x in saved]
+        ends = (*inputs, *outputs)
+        like = [(x.raw.shape, x.raw.dtype) if type(x.raw) is ndarray else (x.shape, x.dtype) for x in ends]
+        self.places = [*map(dict(zip(map(id, ends), count())).get, map(id, saved))]
         self.is_single, self.count = is_single, len(inputs)
         versions = tuple(map(version_of, saved))
-        node = tape.Node(self, None, tuple(edges), tuple([(x.shape, x.dtype) for x in (*inputs, *outputs)]),
-                         tuple([x.raw for x in saved]), versions, tape.user_place())
+        node = tape.Node(self, None, tuple(edges), tuple(like), tuple([x.raw for x in saved]), versions,
+                         tape.user_place())
         if saved and tape.modes.packing is not None:
             tape.modes.packing.pack(node)
         return node
@@ -92,26 +94,23 @@ class Opaque(Primitive):
         edges = [self._edge(node, place) if call.records else None for place in self.places]
         return list(map(lift, node.unpack(), edges, node.versions))
 
-    def _edge(self, node: tape.Node, place: tuple[bool, int] | None) -> Any:
-        if place is None:
-            return None
-        is_result, number = place
-        return node.edges[number] if not is_result else node if self.is_single else tape.Port(node, number)
+    def _edge(self, node: tape.Node, place: int | None) -> Any:
+        if place is None or place < self.count:
+            return None if place is None else node.edges[place]
+        return node if self.is_single else tape.Port(node, place - self.count)
 
     def pullback(self, node: tape.Node, g: Any, call: Any) -> Sequence[Any]:
         """Gradients of the inputs."""
         parts = g if type(g) is dict else {0: g}
         on = next(iter(parts.values()))
-        results = node.like[self.count:]
-        arriving = self._whole(call, parts, results, on)
-        counts = [*map(_writes, arriving)]
+        arriving = self._whole(call, parts, node.like[self.count:], on)
+        before = [*map(_writes, arriving)]
         found = self.gradients(self.kept(node, call), arriving)
-        if [*map(_writes, arriving)] != counts:
+        if [*map(_writes, arriving)] != before:
             raise GradError(f"{self.name}: {self.rule} wrote into a gradient that it got, which others may hold. Let "
                             "it work on a copy.")
-        wanted = [like if edge is not None else None for like, edge in zip(node.like, node.edges)]
-        return [None if t is None or like is None else self._fitted(call, self.rule, f"argument {number}", t, like, on)
-                for number, (t, like) in enumerate(zip(found, wanted))]
+        return [None if t is None or edge is None else self._fitted(call, self.rule, "argument", number, t, like, on)
+                for number, (t, edge, like) in enumerate(zip(found, node.edges, node.like))]
 
     @property
     def push(self) -> Any:
@@ -123,8 +122,8 @@ class Opaque(Primitive):
         on = next(iter(parts.values()))
         moving = self._whole(call, parts, node.like[:self.count], on)
         found = self.tangents(self.kept(node, call), moving)
-        fit = partial(self._fitted, call, self.push_rule)
-        pushed = {number: fit(f"result {number}", t, like, on)
+        fit = partial(self._fitted, call, self.push_rule, "result")
+        pushed = {number: fit(number, t, like, on)
                   for number, (t, like) in enumerate(zip(found, node.like[self.count:])) if t is not None}
         return pushed.get(0) if self.is_single else pushed
 
@@ -138,16 +137,19 @@ class Opaque(Primitive):
                     given[number] = zeros if isinstance(zeros, Tensor) else fresh(zeros)
         return [given.get(number) for number in range(len(likes))]
 
-    def _fitted(self, call: Runner, rule: str, what: str, found: Any, like: tuple, on: Any) -> Any:
+    def _fitted(self, call: Runner, rule: str, what: str, number: int, found: Any, like: tuple, on: Any) -> Any:
         """What a rule gives for an input or a result, checked against it."""
-        (shape, dtype), where = like, f"{self.name}: {rule} gives"
+        shape, dtype = like
         if not isinstance(found, Tensor):
-            raise GradError(f"{where} a {type(found).__name__} for {what}. Let it give a tensor, or None for none.")
+            raise GradError(f"{self.name}: {rule} gives a {type(found).__name__} for {what} {number}. Let it give a "
+                            "tensor, or None for none.")
         found.refresh()
         if not is_inexact(found.dtype):
-            raise DTypeError(f"{where} {described(found)} for {what}, {dtype} of shape {shape}. Let it give floats.")
+            raise DTypeError(f"{self.name}: {rule} gives {described(found)} for {what} {number}, {dtype} of shape "
+                             f"{shape}. Let it give floats.")
         if found.shape != shape and not _reduces(found.shape, shape):
-            raise ShapeError(f"{where} shape {found.shape} for {what} of shape {shape}. Let it give one of that shape.")
+            raise ShapeError(f"{self.name}: {rule} gives shape {found.shape} for {what} {number} of shape {shape}. Let "
+                             "it give one of that shape.")
         other = on.raw if isinstance(on, Tensor) else on
         if isinstance(found.raw, Batched) or isinstance(other, Batched):
             found = lifted(found, merged(levels_of(found.raw), levels_of(other)))

@@ -2,7 +2,8 @@
 
 While the function runs the first time it is recorded as always, so that its graph is the one that it would have had,
 but what each node saves is dropped and becomes the number of a set in the region. Where the first of these is asked
-for, the function runs again on the same arguments, and the sets that its ops save then, in order, take their places.
+for, the function runs again on the same arguments, and the sets that its ops save then, in order, take their places;
+it is left as soon as all that are still wanted are there.
 T. Chen, B. Xu, C. Zhang and C. Guestrin, "Training deep nets with sublinear memory cost" (2016).
 """
 
@@ -28,9 +29,10 @@ def checkpoint(f: Callable, /, *arguments: Any, use_reentrant: Any = None, **key
 
     Arguments may be trees, and are kept. `f` must compute the same when it runs again: random numbers of this library
     are repeated, and running statistics move once; GradError where it records something else, or what it read was
-    overwritten in between. Tensors that `f` finds elsewhere, as the parameters of a module, get their gradients too.
-    Calls nest, and may be differentiated to any order, in both modes. A second backward (`retain_graph`) is one more
-    run. Without arguments it gives the function that does so. `use_reentrant` is PyTorch's and has no meaning here.
+    overwritten in between. The second run ends, by an exception, where the gradient needs nothing more of it. Tensors
+    that `f` finds elsewhere, as the parameters of a module, get their gradients too. Calls nest, and may be
+    differentiated to any order, in both modes. A second backward (`retain_graph`) is one more run. Without arguments it
+    gives the function that does so. `use_reentrant` is PyTorch's and has no meaning here.
 
     >>> import lucid_nb as lnb
     >>> def block(x):
@@ -105,12 +107,17 @@ class Region:
         return found
 
     def _again(self) -> None:
-        """Run the function again; every set that is still referred to gets what the ops save now."""
-        collecting = _Collecting()
+        """Run the function again until every set that is still referred to has what the ops save now."""
+        count = max([number for number, reference in enumerate(self.sets) if reference() is not None]) + 1
+        collecting, has_ended = _Collecting(count, self.told[count - 1]), False
         arguments, keywords = self._arguments()
-        with _Repeating(self.levels), tape.grad_mode(True), collecting, Repeated(self.draws, self.is_finished):
-            self.f(*arguments, **keywords)
-        self._check([told for told, _ in collecting.sets])
+        try:
+            with _Repeating(self.levels), tape.grad_mode(True), collecting, Repeated(self.draws, self.is_finished):
+                self.f(*arguments, **keywords)
+            has_ended = True
+        except _Enough:
+            pass
+        self._check([told for told, _ in collecting.sets], has_ended)
         for reference, (_, saved) in zip(self.sets, collecting.sets):
             later = reference()
             if later is not None:
@@ -126,9 +133,9 @@ class Region:
         return trees.unflatten(self.structure, [leaf if number is None else tensors[number]
                                                 for number, leaf in self.leaves])
 
-    def _check(self, found: list[tuple]) -> None:
+    def _check(self, found: list[tuple], has_ended: bool) -> None:
         """Refuse a second run that saved other sets. While the first is on its way, a second may be further."""
-        expected = self.told
+        expected = self.told if has_ended else self.told[:len(found)]
         found = found if self.is_finished else found[:len(expected)]
         if found == expected:
             return
@@ -147,7 +154,12 @@ class Region:
 
 def told_of(node: Any) -> tuple:
     """By what a set is known again: the op, and the shapes."""
-    return node.op.name, tuple([tuple(raw.shape) for raw in node.saved])
+    return node.op.name, shapes_of(node.saved)
+
+
+def shapes_of(raws: Sequence[Any]) -> tuple:
+    """The shape of each."""
+    return tuple([tuple(raw.shape) for raw in raws])
 
 
 def _started(raw: Any, version: Any, facts: tuple[bool, bool]) -> Tensor:
@@ -178,17 +190,39 @@ class _Dropping(Packing):
         self.pack = region.drop  # type: ignore[method-assign]
 
 
-class _Collecting(Packing):
-    """The second run: what nodes save is taken up at once, since a gradient inside the function lets go of it."""
+class _Enough(BaseException):
+    """The second run has saved all that is wanted, and ends here. No error that a function would catch."""
 
-    def __init__(self) -> None:
+
+class _Collecting(Packing):
+    """The second run: what nodes save is taken up at once, since a gradient inside the function lets go of it.
+
+    `count`: how many sets are wanted; `last`: by which the last of them is known.
+    """
+
+    def __init__(self, count: int, last: tuple) -> None:
         super().__init__()
         self.sets: list[tuple[tuple, Any]] = []
+        self.count, self.last = count, last
+
+    def before(self, op: Any, inputs: Sequence[Tensor]) -> None:
+        """An op that saves only operands need not run for the last set."""
+        if len(self.sets) != self.count - 1 or op.name != self.last[0] or not (tape.is_recording() and op.keeps):
+            return
+        if min(op.keeps) >= 0 and max(op.keeps) < len(inputs) and any(x.node is not None for x in inputs):
+            saved = [inputs[number].raw for number in op.keeps]
+            if (op.name, shapes_of(saved)) == self.last:
+                self._take(self.last, saved)
 
     def pack(self, node: Any) -> None:
         """Take up the set of one node, and by which it is known again."""
         node.saved = [*node.saved]                   # in which a node that overwrites its operand puts copies
-        self.sets.append((told_of(node), node.saved))
+        self._take(told_of(node), node.saved)
+
+    def _take(self, told: tuple, saved: Any) -> None:
+        self.sets.append((told, saved))
+        if len(self.sets) == self.count:
+            raise _Enough
 
 
 class _Repeating:

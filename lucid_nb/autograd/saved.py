@@ -27,6 +27,9 @@ class Packing:
         tape.modes.packing = self._before.pop()
         tape.anywhere.add(-1)
 
+    def before(self, op: Any, inputs: Sequence[Tensor]) -> None:
+        """An op is about to run, on the general road."""
+
     def pack(self, node: Any) -> None:
         """Replace `node.saved`, the raw arrays, by something that gives them when it is iterated."""
         raise NotImplementedError

@@ -1,5 +1,7 @@
 """Rules of memory and of maps."""
 
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from ..op import is_large
 from ..program import Program
 from ..shapes import Shape
 from .device import Device, rule
+from .parting import in_two, kernels_apart
 from .raw import Batched, aligned, common
 
 
@@ -77,16 +80,26 @@ def synchronize(device: Device) -> None:
     device.under.synchronize()
 
 
+def by_size(kernel: Any) -> Callable[..., Any]:
+    """The kernel for large results where they are, otherwise the one for small ones."""
+    small, large = getattr(kernel, "small", kernel), getattr(kernel, "large", kernel)
+    return small if small is large else lambda *raws: (large if is_large(raws) else small)(*raws)
+
+
 @rule
 def map(device: Device, program: Program, name: str) -> Any:
     """The kernel of the device below; examples with fewer axes get axes of size 1 behind the hidden one."""
-    kernel, kind = device.under.map(program, name), device.kind
-    small, large = getattr(kernel, "small", kernel), getattr(kernel, "large", kernel)
+    kernel, kind = by_size(device.under.map(program, name)), device.kind
+    apart = cache(partial(kernels_apart, lambda *what: by_size(device.under.map(*what)), program, name))
 
     def call(*raws: Batched) -> Any:
         level = common(raws)[1]
         ndim = max([len(x.shape) for x in raws])
         below = [x.raw if len(x.shape) == ndim else aligned(x, ndim) for x in raws]
-        found = (large if small is not large and is_large(below) else small)(*below)
+        if len(below) == 2 and below[0].shape != below[1].shape and len(program.outputs) == 1:
+            found = in_two(below, apart)
+            if found is not None:
+                return kind(found, level)
+        found = kernel(*below)
         return tuple([kind(one, level) for one in found]) if type(found) is tuple else kind(found, level)
     return call

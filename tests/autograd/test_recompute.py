@@ -199,14 +199,50 @@ def test_second_run_that_records_something_else_is_refused():
         y.backward()
 
 
+def test_second_run_ends_where_nothing_more_is_wanted():
+    done, (x, w) = [], map(leaf, (A, B))
+
+    def f(x, w):
+        try:
+            h = lnb.tanh(x @ w)
+            done.append("tanh")
+            y = h @ w                                # saves h and w, which are there before it runs
+            done.append("product")
+            return y.sum()
+        except Exception:
+            raise AssertionError("the end of the second run is no error") from None
+        finally:
+            done.append("end")
+    lnb.checkpoint(f, x, w).backward()
+    assert done == ["tanh", "product", "end", "tanh", "end"]
+    wanted = lnb.grad(lambda x, w: (lnb.tanh(x @ w) @ w).sum(), (0, 1))(A, B)
+    assert np.array_equal(x.grad, wanted[0]) and np.array_equal(w.grad, wanted[1])
+
+
+def test_inner_regions_do_not_run_for_the_outer_one():
+    runs = []
+
+    def inner(x):
+        runs.append("inner")
+        return lnb.exp(lnb.sin(x))
+
+    def outer(x):
+        runs.append("outer")
+        return lnb.checkpoint(inner, lnb.cos(x)).sum()
+    x = leaf(A)
+    lnb.checkpoint(outer, x).backward()
+    assert runs == ["outer", "inner", "outer", "inner"]
+    np.testing.assert_allclose(x.grad, -np.sin(A) * np.cos(np.cos(A)) * np.exp(np.sin(np.cos(A))), rtol=1e-14)
+
+
 def test_second_run_that_records_more_or_less_is_refused():
     for counts in ([1, 2], [2, 1]):
         left = counts.copy()
 
-        def f(x, left=left):
+        def f(x, left=left, last=lnb.exp if counts == [2, 1] else lnb.sum):
             for _ in range(left.pop()):
                 x = lnb.sin(x)
-            return x.sum()
+            return last(x).sum()
         y = lnb.checkpoint(f, leaf(A))
         with pytest.raises(GradError, match="nothing" if counts == [1, 2] else "saved sin of"):
             y.backward()
