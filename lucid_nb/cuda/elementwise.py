@@ -25,6 +25,7 @@ from .array import DeviceArray, Shape, broadcast_strides, collapse, empty
 LOADS = {"bfloat16": "widen_bfloat16({})", "bool": "{}"}
 STORES = {"bfloat16": "narrow_bfloat16({})", "bool": "{} != 0"}
 MOST_STEPS = 128         # of a vector: texts that are longer compile slowly and need many registers
+MOST_CALLS = 1024        # geometries that a program remembers
 NARROW = 1 << 31         # below it places fit 32 bits
 # The place along an axis, and what is left to count. Division by a multiplier and a shift takes a tenth of the time of
 # the device's own; each cast keeps the compiler from computing in 64 bits.
@@ -163,68 +164,89 @@ def _divisor(size: int) -> tuple[np.uint32, np.uint32, np.int32]:
     return np.uint32(-(-(1 << shift) // size)), np.uint32(shift), np.int32(size)
 
 
+class Call(NamedTuple):
+    """A launch without its memory: what a program does with operands of some geometry."""
+
+    kernel: Any
+    blocks: int
+    leading: Sequence[Any]                   # arguments before those of operands
+    strides: Sequence[Sequence[Any]]         # of each operand, behind its memory and its start
+
+
+def _misaligned(array: DeviceArray) -> int:
+    """How many bytes the first element lies behind an aligned address."""
+    return (runtime.address(array.memory) + array.offset * array.element.itemsize) % vectors.ACCESS
+
+
 class Kernels:
-    """The compiled forms of one program, by the geometry of its operands."""
+    """The compiled forms of one program, and how they are launched for operands of a geometry."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self.calls: dict[Any, Call] = {}
         self.width = vectors.ACCESS
         steps = sum(step.op != "literal" for step in program.steps)
         while self.width > 1 and self.width * steps > MOST_STEPS:
             self.width //= 2
+
+    def run(self, shape: Shape, operands: Sequence[DeviceArray]) -> None:
+        """Compute every element of `shape`. Operands are inputs, which broadcast, then results of that shape."""
+        if operands[-1].size == 0:
+            return
+        key = shape, *[(a.shape, a.strides, _misaligned(a)) for a in operands]
+        call = self.calls.get(key)
+        if call is None:
+            if len(self.calls) >= MOST_CALLS:
+                self.calls.clear()
+            call = self.calls[key] = self._call(shape, operands)
+        arguments = [*call.leading]
+        for array, steps in zip(operands, call.strides):
+            arguments += [array.memory, array.offset, *steps]
+        runtime.launch(call.kernel, call.blocks, runtime.THREADS, *arguments)
+
+    def _call(self, shape: Shape, operands: Sequence[DeviceArray]) -> Call:
+        if all(a.size == 1 or (a.shape == shape and a.is_contiguous) for a in operands):
+            return self._flat(operands[-1].size, operands)
+        sizes, strides = collapse(shape, tuple([broadcast_strides(a, shape) for a in operands]))
+        return self._strided(operands[-1].size, sizes, strides, operands)
 
     def _width(self, operands: Sequence[DeviceArray], rows: Sequence[bool]) -> int:
         """Neighbours of which the widest elements fill an access."""
         itemsize = max(array.element.itemsize for array, is_row in zip(operands, rows) if is_row)
         return min(self.width, vectors.width_of(itemsize))
 
-    def run(self, shape: Shape, operands: Sequence[DeviceArray]) -> None:
-        """Compute every element of `shape`. Operands are inputs, which broadcast, then results of that shape."""
-        count = operands[-1].size
-        if count == 0:
-            return
-        if all(a.size == 1 or (a.shape == shape and a.is_contiguous) for a in operands):
-            self._run_flat(count, operands)
-        else:
-            self._run_strided(count, *collapse(shape, tuple([broadcast_strides(a, shape) for a in operands])), operands)
-
-    def _run_flat(self, count: int, operands: Sequence[DeviceArray]) -> None:
+    def _flat(self, count: int, operands: Sequence[DeviceArray]) -> Call:
         """Vectors begin where all rows are aligned; where they never are at once, elements go one by one."""
         rows = tuple([array.size == count for array in operands])
         width = self._width(operands, rows)
-        behind = {_misaligned(array, width) for array, is_row in zip(operands, rows) if is_row}
+        behind = {_misaligned(array) // array.element.itemsize % width
+                  for array, is_row in zip(operands, rows) if is_row}
         if len(behind) > 1 or count < width:
             width = 1
         head = [-behind.pop() % width] if width > 1 else []
-        places = [part for array in operands for part in (array.memory, array.offset)]
-        # Never fewer threads in the grid than single elements beside vectors: a block has as many.
-        runtime.launch_each(_compiled(self.program, Form(rows, width)), runtime.ceil_div(count, width), count, *head,
-                            *places)
+        return self._made(Form(rows, width), count // width, [count, *head], [()] * len(rows))
 
-    def _run_strided(self, count: int, sizes: Shape, strides: Sequence[Shape], operands: Sequence[DeviceArray]) -> None:
+    def _strided(self, count: int, sizes: Shape, strides: Sequence[Shape], operands: Sequence[DeviceArray]) -> Call:
         """Rows of the last axis are taken in vectors where they and their starts allow it."""
-        rows = tuple([steps[-1] == 1 for steps in strides])
-        width = 1
+        rows, width = tuple([steps[-1] == 1 for steps in strides]), 1
         if all(steps[-1] in (0, 1) for steps in strides) and rows[-1]:
             width = self._width(operands, rows)
-            if sizes[-1] % width or any(is_row and (any(step % width for step in steps[:-1]) or
-                                                    _misaligned(array, width))
-                                        for array, steps, is_row in zip(operands, strides, rows)):
-                width = 1
-        is_wide = max(count, *(sum(abs(step) * (size - 1) for step, size in zip(steps, sizes))
-                               for steps in strides)) >= NARROW
+            starts = [number for array, steps, is_row in zip(operands, strides, rows) if is_row
+                      for number in (*steps[:-1], _misaligned(array) // array.element.itemsize)]
+            width = 1 if any(number % width for number in (sizes[-1], *starts)) else width
+        reach = max(sum(abs(step) * (size - 1) for step, size in zip(steps, sizes)) for steps in strides)
+        is_wide = max(count, reach) >= NARROW
         form = Form(rows if width > 1 else (True,) * len(rows), width, len(sizes), is_wide)
-        sizes = (*sizes[:-1], sizes[-1] // width)
         number = int if is_wide else np.int32
-        arguments: list[Any] = [part for size in sizes[1:] for part in ((size,) if is_wide else _divisor(size))]
-        for array, steps in zip(operands, strides):
-            arguments += [array.memory, array.offset, *map(number, steps[:-1]), number(steps[-1] * width)]
-        runtime.launch_each(_compiled(self.program, form), count // width, count // width, *arguments)
+        sizes = (*sizes[:-1], sizes[-1] // width)
+        axes = [part for size in sizes[1:] for part in ((size,) if is_wide else _divisor(size))]
+        return self._made(form, count // width, [count // width, *axes], [
+            (*map(number, steps[:-1]), number(steps[-1] * width)) for steps in strides])
 
-
-def _misaligned(array: DeviceArray, width: int) -> int:
-    """How many elements the first one is behind an aligned address."""
-    return (runtime.address(array.memory) // array.element.itemsize + array.offset) % width
+    def _made(self, form: Form, count: int, leading: Sequence[Any], strides: Sequence[Sequence[Any]]) -> Call:
+        """Threads for all vectors; a block at least, which has as many as there are elements beside vectors."""
+        blocks = runtime.grid(runtime.ceil_div(count, runtime.THREADS))
+        return Call(_compiled(self.program, form), blocks, leading, strides)
 
 
 @cache

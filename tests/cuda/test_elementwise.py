@@ -12,6 +12,7 @@ import lucid_nb.cuda as table
 from lucid_nb import program
 from lucid_nb.cuda import complex as complex_functions
 from lucid_nb.cuda import elementwise
+from lucid_nb.cuda.copy import _cast
 from lucid_nb.expr import trace
 
 pytestmark = pytest.mark.cuda_simulator
@@ -189,6 +190,8 @@ def test_one_value_and_an_offset_are_read_by_one_launch(monkeypatch):
 def forms(monkeypatch):
     """A list that fills with the form of every kernel that is asked for."""
     asked, compiled = [], elementwise._compiled
+    elementwise.kernels.cache_clear()       # programs remember what they did for a geometry
+    _cast.cache_clear()
 
     def note(program, form):
         asked.append(form)
@@ -270,6 +273,17 @@ def test_a_multiplier_and_a_shift_divide_as_integers_do(size, number):
     assert multiplier < 2**32
     for dividend in {number, 2**31 - 1, number // size * size, max(number // size * size - 1, 0)}:
         assert dividend * multiplier >> shift == dividend // size
+
+
+def test_a_geometry_is_planned_once(monkeypatch):
+    asked = forms(monkeypatch)
+    for start in (0, 1, 0, 1, 4):
+        host = np.arange(40, dtype="float32")
+        view = table.slice(table.from_numpy(host), (slice(start, start + 20),))
+        got = table.map(program.type_program(trace(lambda m, a: a * a, 1), ["float32"], table.NATIVE()), "f")(view)
+        np.testing.assert_array_equal(table.to_numpy(got), host[start:start + 20] ** 2)
+    squares = [form for form in asked if len(form.rows) == 2]
+    assert [form.width for form in squares[:2]] == [4, 1] and len(squares) == 2
 
 
 def test_wide_places_give_the_same_as_narrow_ones(monkeypatch):
