@@ -4,7 +4,7 @@ All this depends on shapes, strides and alignment alone, and the parts are added
 same bits on every device. A transpose costs no copy; what lies along neither axis is copied.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from math import prod
 from typing import Any, NamedTuple
@@ -59,12 +59,31 @@ def plan(number: np.dtype, batch: int, rows: int, cols: int, depth: int) -> Plan
 
 
 # --------------------------------------------------------------------------------------------------- operands
+class Geometry(NamedTuple):
+    """How an operand lies in memory."""
+
+    shape: Shape
+    strides: Shape
+    behind: int          # elements from an aligned address to the first
+
+    def stretched(self, batch: Shape) -> Shape:
+        """The strides of the axes of a batch: 0 along those that are stretched or new."""
+        own = self.shape[:-2]
+        return (0,) * (len(batch) - len(own)) + tuple(
+            stride if size == wanted else 0
+            for size, stride, wanted in zip(own, self.strides, batch[len(batch) - len(own):]))
+
+
 class Operand(NamedTuple):
-    """A batch of matrices that lie along the depth or across it."""
+    """How a kernel reads matrices that lie along the depth or across it."""
 
     layout: Layout
-    start: int
     strides: Shape       # of both batch axes, and from line to line or from one depth to the next
+
+
+def _geometry(raw: DeviceArray) -> Geometry:
+    place = runtime.address(raw.memory) // raw.element.itemsize + raw.offset
+    return Geometry(raw.shape, raw.strides, place % vectors.ACCESS)
 
 
 def _lies(raw: DeviceArray) -> bool:
@@ -72,71 +91,80 @@ def _lies(raw: DeviceArray) -> bool:
     return raw.strides[-1] == 1 or raw.strides[-2] == 1 or 1 in raw.shape[-2:]
 
 
-def _operand(raw: DeviceArray, batch: Shape, depth_axis: int, most: int) -> Operand:
-    """How a kernel reads matrices, by accesses of `most` neighbours where all of them are aligned."""
-    depth, lines = raw.shape[depth_axis], raw.shape[-3 - depth_axis]
-    along, across = raw.strides[depth_axis], raw.strides[-3 - depth_axis]
+def _operand(found: Geometry, batch: Shape, depth_axis: int, most: int) -> Operand:
+    """How matrices are read, by accesses of `most` neighbours where all of them are aligned."""
+    depth, lines = found.shape[depth_axis], found.shape[-3 - depth_axis]
+    along, across = found.strides[depth_axis], found.strides[-3 - depth_axis]
     is_along = along == 1 or (across != 1 and lines > 1)
     other = (across if lines > 1 else 0) if is_along else (along if depth > 1 else 0)
-    begin = runtime.address(raw.memory) // raw.element.itemsize + raw.offset
-    access = min(vectors.width_of(raw.element.itemsize), most)
-    if any(number % access for number in (begin, *batch, other, depth if is_along else lines)):
-        access = 1
-    return Operand(Layout(is_along, access), raw.offset, (*batch, other))
-
-
-def _merge_batches(a: DeviceArray, b: DeviceArray, batch: Shape) -> tuple[DeviceArray, DeviceArray, Shape, list[Shape]]:
-    """The operands stretched over `batch`, and the at most two sizes and strides that walk it; else they are copied."""
-    a, b = (geometry.broadcast_to(raw, batch + raw.shape[-2:]) for raw in (a, b))
-    sizes, strides = geometry.collapse(batch, (a.strides[:-2], b.strides[:-2]))
-    if len(sizes) > 2:
-        return _merge_batches(copy(a), copy(b), batch)
-    lead = (1,) * (2 - len(sizes))
-    return a, b, lead + sizes, [(0,) * len(lead) + own for own in strides]
+    numbers = (found.behind, *batch, other, depth if is_along else lines)
+    return Operand(Layout(is_along, 1 if any(number % most for number in numbers) else most), (*batch, other))
 
 
 # ---------------------------------------------------------------------------------------------------- launches
-class _Target(NamedTuple):
-    """Where a kernel writes, and what it adds: parts of sums that are joined later, or the result itself."""
+class Call(NamedTuple):
+    """A launch without its memory."""
 
-    memory: Any
-    bias: Any
-    epilogue: Epilogue
+    kernel: Any
+    blocks: int
+    threads: int
+    is_turned: bool      # is B the first operand of the kernel?
+    sizes: Shape         # arguments behind the memory
+    strides: tuple[Shape, Shape]
+    tail: tuple[Shape, ...] = ()
+
+    def launch(self, a: DeviceArray, b: DeviceArray, target: Any, bias: Any) -> None:
+        """Multiply into memory that is not empty; without bias any memory stands in its place."""
+        first, second = (b, a) if self.is_turned else (a, b)
+        runtime.launch(self.kernel, self.blocks, self.threads, first.memory, second.memory, target, bias, *self.sizes,
+                       first.offset, self.strides[0], second.offset, self.strides[1], *self.tail)
 
 
-def _launch_tiles(a: DeviceArray, b: DeviceArray, batches: tuple[Shape, list[Shape]], plan: Plan,
-                  target: _Target) -> None:
-    (outer, inner), (a_batch, b_batch) = batches
+def _tiles_call(element: np.dtype, a: Geometry, b: Geometry, sizes: Shape, batches: Sequence[Shape], found: Plan,
+                epilogue: Epilogue) -> Call:
     rows, depth, cols = a.shape[-2], a.shape[-1], b.shape[-1]
-    tile = tile_of(number_of(a.element), plan.is_large)
-    a_each, b_each = tile.shares
-    left, right = _operand(a, a_batch, -1, a_each), _operand(b, b_batch, -2, b_each)
-    kernel = tiles.tile_kernel(a.element, plan.is_large, left.layout, right.layout,
-                               cols % tile.access(number_of(a.element)) == 0, target.epilogue)
-    count = plan.parts * outer * inner * ceil_div(rows, tile.rows) * ceil_div(cols, tile.cols)
-    runtime.launch(kernel, runtime.grid(count), tile.threads[0] * tile.threads[1], a.memory, b.memory, target.memory,
-                   target.bias, plan.parts, outer * inner, inner, rows, cols, depth, plan.chunk, left.start,
-                   left.strides, right.start, right.strides)
+    number, widest = number_of(element), vectors.width_of(element.itemsize)
+    tile = tile_of(number, found.is_large)
+    left, right = (_operand(own, batch, axis, min(widest, each)) for own, batch, axis, each in zip(
+        (a, b), batches, (-1, -2), tile.shares))
+    kernel = tiles.tile_kernel(element, found.is_large, left.layout, right.layout, cols % tile.access(number) == 0,
+                               epilogue)
+    count = found.parts * prod(sizes) * ceil_div(rows, tile.rows) * ceil_div(cols, tile.cols)
+    return Call(kernel, runtime.grid(count), tile.threads[0] * tile.threads[1], False,
+                (found.parts, prod(sizes), sizes[1], rows, cols, depth, found.chunk), (left.strides, right.strides))
 
 
-def _launch_skinny(a: DeviceArray, b: DeviceArray, batches: tuple[Shape, list[Shape]], plan: Plan,
-                   target: _Target) -> None:
+def _skinny_call(element: np.dtype, a: Geometry, b: Geometry, sizes: Shape, batches: Sequence[Shape], found: Plan,
+                 epilogue: Epilogue) -> Call:
     """The operand with more lines is read by lines; of A @ B with few rows that is B."""
-    (outer, inner), (a_batch, b_batch) = batches
     rows, depth, cols = a.shape[-2], a.shape[-1], b.shape[-1]
-    is_turned = cols > skinny.FEW
-    big = _operand(b, b_batch, -2, vectors.ACCESS) if is_turned else _operand(a, a_batch, -1, vectors.ACCESS)
+    widest, is_turned = vectors.width_of(element.itemsize), cols > skinny.FEW
+    big = _operand(b, batches[1], -2, widest) if is_turned else _operand(a, batches[0], -1, widest)
     lines, few = (cols, rows) if is_turned else (rows, cols)
-    small, small_batch = (a, a_batch) if is_turned else (b, b_batch)
-    small_strides = small.strides[::-1][:2] if is_turned else small.strides[-2:]
+    small = (*batches[0], *a.strides[:-3:-1]) if is_turned else (*batches[1], *b.strides[-2:])
     c_strides = (rows * cols, 1, cols, 1, 0) if is_turned else (rows * cols, cols, 1, 0, 1)
-    share = skinny.share_of(a.element.itemsize, big.layout.is_along, lines, depth)
+    share = skinny.share_of(element.itemsize, big.layout.is_along, lines, depth)
     layout = big.layout if big.layout.is_along else Layout(False, 1)
-    kernel = skinny.skinny_kernel(a.element, few, share.each, layout, target.epilogue)
-    count = plan.parts * outer * inner * ceil_div(lines, share.lines)
-    runtime.launch(kernel, runtime.grid(count), runtime.BLOCK, (b if is_turned else a).memory, small.memory,
-                   target.memory, target.bias, plan.parts, outer * inner, inner, lines, depth, plan.chunk, share.lines,
-                   share.lanes, big.start, big.strides, small.offset, (*small_batch, *small_strides), c_strides)
+    kernel = skinny.skinny_kernel(element, few, share.each, layout, epilogue)
+    count = found.parts * prod(sizes) * ceil_div(lines, share.lines)
+    return Call(kernel, runtime.grid(count), runtime.BLOCK, is_turned,
+                (found.parts, prod(sizes), sizes[1], lines, depth, found.chunk, share.lines, share.lanes),
+                (big.strides, small), (c_strides,))
+
+
+@lru_cache(maxsize=4096)
+def _call(element: np.dtype, a: Geometry, b: Geometry, batch: Shape, epilogue: Epilogue) -> tuple[Call, int] | None:
+    """The launch for operands of a geometry, and into how many parts it cuts the depth; None where the batch does not
+    walk in two ways."""
+    sizes, strides = geometry.collapse(batch, (a.stretched(batch), b.stretched(batch)))
+    if len(sizes) > 2:
+        return None
+    lead = 2 - len(sizes)
+    sizes, batches = (1,) * lead + sizes, [(0,) * lead + own for own in strides]
+    found = plan(number_of(element), prod(sizes), a.shape[-2], b.shape[-1], a.shape[-1])
+    epilogue = epilogue if found.parts == 1 else Epilogue(is_part=True)
+    make = _skinny_call if found.is_skinny else _tiles_call
+    return make(element, a, b, sizes, batches, found, epilogue), found.parts
 
 
 @cache
@@ -156,36 +184,30 @@ def _join_kernel(dtype: np.dtype, epilogue: Epilogue) -> Any:
     return runtime.kernel(join)
 
 
-def _multiply(a: DeviceArray, b: DeviceArray, bias: Any, activation: str, result: DeviceArray) -> None:
-    """The product of operands that lie along an axis, into memory that is not empty."""
-    element, number = a.element, number_of(a.element)
-    rows, depth, cols = a.shape[-2], a.shape[-1], b.shape[-1]
-    a, b, sizes, strides = _merge_batches(a, b, result.shape[:-2])
-    epilogue = Epilogue(bias is not None, activation)
-    found = plan(number, prod(sizes), rows, cols, depth)
-    run = _launch_skinny if found.is_skinny else _launch_tiles
-    bias = result.memory if bias is None else bias       # kernels without bias take any memory
-    if found.parts == 1:
-        run(a, b, (sizes, strides), found, _Target(result.memory, bias, epilogue))
-        return
-    sums = runtime.allocate(found.parts * result.size, number)
-    run(a, b, (sizes, strides), found, _Target(sums, bias, Epilogue(is_part=True)))
-    runtime.launch_each(_join_kernel(element, epilogue), result.size, result.size, sums, result.memory, bias,
-                        found.parts, cols)
-
-
 # ----------------------------------------------------------------------------------------------------- entries
 def _product(a: DeviceArray, b: DeviceArray, bias: DeviceArray | None, activation: str) -> DeviceArray:
-    batch = broadcast_shapes("matmul", a.shape[:-2], b.shape[:-2])
-    result = geometry.empty((*batch, a.shape[-2], b.shape[-1]), a.element)
+    batch = a.shape[:-2] if b.ndim == 2 else broadcast_shapes("matmul", a.shape[:-2], b.shape[:-2])
+    element, cols = a.element, b.shape[-1]
+    result = geometry.empty((*batch, a.shape[-2], cols), element)
     if result.size == 0 or (library and library(a, b, bias, activation, result)):
         return result
-    a, b = (raw if _lies(raw) else copy(raw) for raw in (a, b))
-    target = result
+    a, b = a if _lies(a) else copy(a), b if _lies(b) else copy(b)
     if b.ndim == 2 and a.ndim > 2:        # one product instead of one for each of the batch
-        a = reshape(a, (prod(a.shape[:-1]), a.shape[-1]))
-        target = geometry.view(result, (a.shape[0], b.shape[-1]), (b.shape[-1], 1))
-    _multiply(a, b, None if bias is None else flat(bias), activation, target)
+        a, batch = reshape(a, (prod(a.shape[:-1]), a.shape[-1])), ()
+    epilogue = Epilogue(bias is not None, activation)
+    found = _call(element, _geometry(a), _geometry(b), batch, epilogue)
+    if found is None:
+        a, b = (copy(geometry.broadcast_to(raw, batch + raw.shape[-2:])) for raw in (a, b))
+        found = _call(element, _geometry(a), _geometry(b), batch, epilogue)
+    assert found is not None
+    (call, parts), added = found, result.memory if bias is None else flat(bias)
+    if parts == 1:
+        call.launch(a, b, result.memory, added)
+        return result
+    sums = runtime.allocate(parts * result.size, number_of(element))
+    call.launch(a, b, sums, added)
+    runtime.launch_each(_join_kernel(element, epilogue), result.size, result.size, sums, result.memory, added, parts,
+                        cols)
     return result
 
 
