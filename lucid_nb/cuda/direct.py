@@ -1,8 +1,8 @@
 """Correlations and weight gradients straight from the definition: few channels, few filters, depthwise, small ones.
 
 A thread of a correlation owns a tile of results, some filters by some rows of one column, so that each cell it reads
-serves every filter and each weight every row. Neighbouring threads own neighbouring columns. Where a tap meets no cell
-nothing is read, so padding and spread inputs are never stored.
+serves every filter and each weight every row. Neighbouring threads own neighbouring columns. Padding and spread inputs
+are never stored: a tap beyond the input meets 0, as an infinite weight shows, and one between its cells nothing.
 """
 
 from functools import cache
@@ -30,12 +30,15 @@ def casts(dtype: np.dtype) -> tuple[Any, Any, Any]:
     return widen_to(dtype, compute(dtype)), narrow(dtype), compute(dtype).type
 
 
+OUTSIDE, BETWEEN = -1, -2      # where there is no cell: what is beyond the axis counts as a cell of 0
+
+
 @inline
 def cell_of_spread(at, size, spread):
-    """The cell of an axis at a place of the spread axis; -1 where there is none."""
-    if at < 0 or at % spread != 0 or at // spread >= size:
-        return -1
-    return at // spread
+    """The cell of an axis at a place of the spread axis, or OUTSIDE, or BETWEEN two cells."""
+    if at % spread != 0:
+        return -2
+    return at // spread if at >= 0 and at // spread < size else -1
 
 
 @inline
@@ -45,11 +48,13 @@ def cell(at, size, spread):
 
 
 class Tile(NamedTuple):
-    """What the text of a kernel is written for: the results of a thread, and whether x is spread."""
+    """What a kernel is compiled for: the results of a thread, and loops and divisions that it does not need."""
 
     rows: int
     filters: int
     is_spread: bool
+    is_deep: bool          # three axes?
+    is_depthwise: bool     # one channel in a group?
 
     def count(self, problem: Correlation) -> int:
         """How many threads have work."""
@@ -61,14 +66,15 @@ class Tile(NamedTuple):
 def tile_of(problem: Correlation) -> Tile:
     """As many results as there are, up to the most."""
     return Tile(min(runtime.power_of_two(problem.sizes[1]), MOST_ROWS),
-                min(runtime.power_of_two(problem.w.shape[1]), MOST_FILTERS), max(problem.spread) > 1)
+                min(runtime.power_of_two(problem.w.shape[1]), MOST_FILTERS), max(problem.spread) > 1,
+                max(problem.sizes[0], problem.taps[0], problem.x.shape[3]) > 1, problem.x.shape[2] == 1)
 
 
 @cache
 def _correlate_kernel(dtype: np.dtype, tile: Tile, places: Places) -> Any:
     load, store, number = casts(dtype)
     met, zero, memory = cell_of_spread if tile.is_spread else cell, number(0), np.uint64
-    (rows, each, _), (integer, quotient) = tile, places
+    (rows, each, is_spread, is_deep, is_depthwise), (integer, quotient) = tile, places
 
     def correlate(count, x, w, y, x_start, w_start, groups, filters, channels, x_strides, w_strides, x_size, y_size,
                   taps, stride, low, dilation, spread):
@@ -76,7 +82,8 @@ def _correlate_kernel(dtype: np.dtype, tile: Tile, places: Places) -> Any:
         w_group, w_filter, w_channel, w_d, w_h, w_w = w_strides
         sums = cuda.local.array((rows, each), dtype=number)
         lines = cuda.local.array(rows, dtype=integer)
-        inside = cuda.local.array(rows, dtype=np.bool_)
+        is_met = cuda.local.array(rows, dtype=np.bool_)
+        is_inside = cuda.local.array(rows, dtype=np.bool_)
         cells = cuda.local.array(rows, dtype=number)
         firsts = cuda.local.array(each, dtype=integer)
         blocks, many = quotient(y_size[1] + rows - 1, rows), quotient(filters + each - 1, each)
@@ -84,7 +91,7 @@ def _correlate_kernel(dtype: np.dtype, tile: Tile, places: Places) -> Any:
         while i < count:
             line = quotient(i, y_size[2])
             plane = quotient(line, blocks)
-            volume = quotient(plane, y_size[0])
+            volume = quotient(plane, y_size[0]) if is_deep else plane
             part = quotient(volume, many)
             item = quotient(part, groups)
             at_w, at_h = integer(i - line * y_size[2]), integer((line - plane * blocks) * rows)
@@ -94,28 +101,32 @@ def _correlate_kernel(dtype: np.dtype, tile: Tile, places: Places) -> Any:
                 firsts[f] = integer(group * w_group + min(first + f, filters - 1) * w_filter)
                 for row in range(rows):
                     sums[row, f] = zero
-            for c in range(channels):
+            for c in range(integer(1) if is_depthwise else channels):
                 x_first = integer(item * x_item + group * x_group + c * x_channel)
-                for kd in range(taps[0]):
-                    d = met(integer(at_d * stride[0] - low[0] + kd * dilation[0]), x_size[0], spread[0])
-                    for kh in range(taps[1] if d >= 0 else integer(0)):
+                for kd in range(taps[0] if is_deep else integer(1)):
+                    d = integer(0)
+                    if is_deep:
+                        d = met(integer(at_d * stride[0] - low[0] + kd * dilation[0]), x_size[0], spread[0])
+                    for kh in range(taps[1] if not is_spread or d > BETWEEN else integer(0)):
                         for row in range(rows):
                             h = met(integer((at_h + row) * stride[1] - low[1] + kh * dilation[1]), x_size[1], spread[1])
                             lines[row] = integer(x_first + d * x_d + h * x_h)
-                            inside[row] = h >= 0
+                            is_met[row] = not is_spread or h > BETWEEN
+                            is_inside[row] = d >= 0 and h >= 0
                         w_first = integer(c * w_channel + kd * w_d + kh * w_h)
                         for kw in range(taps[2]):
                             v = met(integer(at_w * stride[2] - low[2] + kw * dilation[2]), x_size[2], spread[2])
-                            if v >= 0:
+                            if not is_spread or v > BETWEEN:
                                 for row in range(rows):
                                     cells[row] = zero
-                                    if inside[row]:
+                                    if is_inside[row] and v >= 0:
                                         cells[row] = load(x[memory(x_start + integer(lines[row] + v * x_w))])
                                 for f in range(each):
                                     place = integer(firsts[f] + w_first + kw * w_w)
                                     weight = load(w[memory(w_start + place)])
                                     for row in range(rows):
-                                        sums[row, f] += cells[row] * weight
+                                        if not is_spread or is_met[row]:
+                                            sums[row, f] += cells[row] * weight
             for f in range(each):
                 y_line = integer(((part * filters + first + f) * y_size[0] + at_d) * y_size[1] + at_h)
                 for row in range(rows):
@@ -184,16 +195,18 @@ def _weight_kernel(source: np.dtype, result: np.dtype, each: int, places: Places
                 at_h, at_d = integer(at - plane * y_size[1]), integer(plane - item * y_size[0])
                 h = integer(at_h * stride[1] - low[1] + kh * dilation[1])
                 d = integer(at_d * stride[0] - low[0] + kd * dilation[0])
-                if h >= 0 and h < x_size[1] and d >= 0 and d < x_size[0]:
-                    x_line = integer(x_first + item * x_item + d * x_d + h * x_h)
-                    g_line = integer(g_first + item * g_item + at_d * g_d + at_h * g_h)
-                    for at_w in range(column, y_size[2], columns):
-                        slope = load(g[memory(g_start + integer(g_line + at_w * g_w))])
-                        v = integer(at_w * stride[2] - low[2] + kw * dilation[2])
-                        for j in range(each):
-                            if v >= 0 and v < x_size[2]:
-                                sums[j] += load(x[memory(x_start + integer(x_line + v * x_w))]) * slope
-                            v = integer(v + dilation[2])
+                is_inside = h >= 0 and h < x_size[1] and d >= 0 and d < x_size[0]
+                x_line = integer(x_first + item * x_item + d * x_d + h * x_h)
+                g_line = integer(g_first + item * g_item + at_d * g_d + at_h * g_h)
+                for at_w in range(column, y_size[2], columns):
+                    slope = load(g[memory(g_start + integer(g_line + at_w * g_w))])
+                    v = integer(at_w * stride[2] - low[2] + kw * dilation[2])
+                    for j in range(each):
+                        value = zero
+                        if is_inside and v >= 0 and v < x_size[2]:
+                            value = load(x[memory(x_start + integer(x_line + v * x_w))])
+                        sums[j] += value * slope
+                        v = integer(v + dilation[2])
             for j in range(each):
                 total = block_sum(shared, sums[j])
                 if cuda.threadIdx.y == 0 and kw + j < taps[2]:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lucid_nb.cuda as table
-from lucid_nb import config
+from lucid_nb import config, kernels
 from lucid_nb.cuda import correlation, direct, places, plans, unfold
 from lucid_nb.shapes import Window
 from tests.naive_conv import naive
@@ -211,6 +211,20 @@ def test_two_runs_give_the_same_bits(way):
     operands = [table.from_numpy(a) for a in drawn(x_shape, w_shape, window, "float32")]
     for one, other in zip(all_three(*operands, window), all_three(*operands, window)):
         assert one.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_infinities_reach_what_they_reach_on_the_cpu(stride, channels, way):
+    """Padding counts as zeros, whose product with an infinity is not a number; what lies between cells as nothing."""
+    window = Window((stride, 1), (1, 2), (2, 0), (1, 1))
+    x, w, g = drawn((1, channels, 6, 3), (channels, channels, 3, 2), window, "float32")
+    x[0, 0, 2, 1], w[0, 0, 0, 1], g[0, 0, 1, 1] = np.inf, np.inf, -np.inf
+    found = all_three(*map(table.from_numpy, (x, w, g)), window)
+    expected = (kernels.conv(x, w, window), kernels.conv_input_grad(g, w, window, x.shape),
+                kernels.conv_weight_grad(x, g, window, w.shape))
+    for got, wanted in zip(found, expected):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
 
 
 # ------------------------------------------------------------------------------------------------ input dilation
