@@ -37,14 +37,14 @@ OUTSIDE, BETWEEN = -1, -2      # where there is no cell: what is beyond the axis
 def cell_of_spread(at, size, spread):
     """The cell of an axis at a place of the spread axis, or OUTSIDE, or BETWEEN two cells."""
     if at % spread != 0:
-        return -2
-    return at // spread if at >= 0 and at // spread < size else -1
+        return BETWEEN
+    return at // spread if at >= 0 and at // spread < size else OUTSIDE
 
 
 @inline
 def cell(at, size, spread):
     """As `cell_of_spread`, of an axis that is not spread."""
-    return at if at >= 0 and at < size else -1
+    return at if at >= 0 and at < size else OUTSIDE
 
 
 class Tile(NamedTuple):

@@ -14,6 +14,8 @@ from lucid_nb.cuda.correlation import Layout, grouped, of_conv, of_input_grad
 from lucid_nb.errors import DeviceError
 from lucid_nb.shapes import Window
 
+from .conftest import check_launches
+
 pytestmark = pytest.mark.cuda_simulator
 conv = sys.modules["lucid_nb.cuda.conv"]
 FLOAT = np.dtype(np.float32)
@@ -176,24 +178,36 @@ def test_a_direct_kernel_without_memory_says_so(monkeypatch):
 
 
 # ------------------------------------------------------------------------------------- launches, as arithmetic
-@pytest.mark.parametrize("x_shape, w_shape", [
-    ((4096, 3, 1024, 1024), (64, 3, 3, 3)),           # more than 2**31 elements, and more than 65,535 rows
-    ((1, 1, 70000, 70000), (1, 1, 3, 3)),
-    ((70000, 8, 4, 4), (8, 8, 3, 3)),
-])
-def test_large_launches_stay_on_the_x_axis_and_count_in_64_bits(monkeypatch, x_shape, w_shape):
-    large = problem(x_shape, w_shape, PLAIN)
-    tile = direct.tile_of(large)
-    assert tile.count(large) * tile.rows * tile.filters >= prod(large.result)
-    plan, rows = direct.Direct(large), unfold.Unfold(large, FLOAT)
-    assert plan.count == tile.count(large) and 1 <= plan.blocks <= 2 ** 31 - 1
-    is_wide = max(prod(large.x.shape), prod(large.result)) >= places.MOST_NARROW
-    assert all(type(number) is (np.int64 if is_wide else np.int32) for number in plan.arguments[:3])
-    seen = []
-    monkeypatch.setattr(runtime, "launch", lambda kernel, blocks, *rest: seen.append(blocks))
-    monkeypatch.setattr(table.array, "empty", lambda shape, dtype: zeros(1))
-    rows(zeros(1), slice(0, rows.chunk))
-    assert 1 <= seen[0] <= 2 ** 31 - 1
+FAR = {
+    "few channels": ((4096, 3, 1024, 1024), (64, 3, 3, 3), PLAIN),
+    "one image": ((1, 1, 70_000, 70_000), (1, 1, 3, 3), PLAIN),
+    "many items": ((70_000, 8, 70, 70), (8, 8, 3, 3), PLAIN),
+    "many channels, strided": ((700, 64, 250, 250), (64, 64, 3, 3), Window((2, 2), (1, 1), (1, 1), (1, 1))),
+    "single taps": ((70_000, 64, 30, 30), (64, 64, 1, 1), Window((1, 1), (0, 0), (0, 0), (1, 1))),
+    "three axes": ((3, 2, 1000, 1000, 1000), (2, 1, 3, 3, 3), Window((1,) * 3, (1,) * 3, (1,) * 3, (1,) * 3, 2)),
+}
+
+
+@pytest.mark.parametrize("case", FAR)
+def test_launches_over_more_than_2_to_31_elements_stay_within_limits(launches, case):
+    x_shape, w_shape, window = FAR[case]
+    x, w = table.empty(x_shape, FLOAT), table.empty(w_shape, FLOAT)
+    assert x.size > 2 ** 31
+    y = table.conv(x, w, window)
+    table.conv_input_grad(y, w, window, x_shape)
+    table.conv_weight_grad(x, y, window, w_shape)
+    assert len(launches) >= 3
+    check_launches(launches)
+    counts = [arguments[0] for _, _, *arguments in launches if isinstance(arguments[0], int)]
+    assert counts and min(counts) > 0
+
+
+@pytest.mark.parametrize("case", FAR)
+def test_every_far_result_has_a_thread(case):
+    far = problem(*FAR[case])
+    tile, plan = direct.tile_of(far), direct.Direct(far)
+    assert plan.count * tile.rows * tile.filters >= prod(far.result)
+    assert all(type(number) is np.int64 for number in plan.arguments[:3])
 
 
 def test_narrow_places_hold_all_that_a_kernel_computes():

@@ -5,8 +5,8 @@ from lucid_nb.shapes import Window
 
 from . import FLOATS, HALVES, array, launches
 
-SUMS = ("each thread holds the sums of four filters by four rows, so that a cell serves four products and a weight four; "
-        "three blocks of 256 threads with sixteen independent sums each hide the latency of the cache")
+SUMS = ("each thread holds the sums of four filters by four rows, so that a cell serves four products and a weight "
+        "four; three blocks of 256 threads with sixteen independent sums each hide the latency of the cache")
 PRODUCT = "the tiles of matrix products, whose sums stay in registers"
 
 
