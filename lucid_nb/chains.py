@@ -7,7 +7,7 @@ permutations, two reshapes. (At 0 and at infinities such a pair counts as what i
 """
 
 from collections.abc import Container, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from . import expr, tape
@@ -18,6 +18,7 @@ from .views import movement
 
 INVERSE = {("negative", "negative"), ("reciprocal", "reciprocal"), ("exp", "log"), ("log", "exp")}
 LINKS = 64                       # of one kernel, so that it compiles in a moment
+CHAINS = 1024                    # whose ops are remembered
 Key = tuple[Elementwise, bool, tuple[int, ...]]     # has the first operand the gradient; slots of what is saved
 
 
@@ -146,7 +147,7 @@ def pulled_through(run: Sequence[tape.Node], g: Any, call: Any) -> Any:
     return (compiled.large if g.size >= LARGE else compiled.kernel)(*arguments)
 
 
-@cache
+@lru_cache(CHAINS)
 def fused(keys: tuple[Key, ...], count: int) -> tuple[Elementwise, tuple[int, ...]]:
     """The op of a run, and which of the saved arrays it reads; the gradient that arrives comes after them."""
     g = expr.read(count)

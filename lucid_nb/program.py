@@ -19,7 +19,7 @@ COMPLEX = {real: dtype for dtype, real in REAL.items()}
 NATIVE_EVERYWHERE = frozenset(name for name, known in _entries.vocabulary.items() if not known.expansion)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Step:
     """One typed instruction: value number `i` of a program."""
 

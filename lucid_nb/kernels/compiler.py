@@ -96,7 +96,22 @@ def _run_passes(module, machine, tuning):
     """Optimise a module."""
     import llvmlite.binding as llvm
     passes = llvm.create_pass_builder(machine, tuning)
-    passes.getModulePassManager().run(module, passes)
+    manager = passes.getModulePassManager()
+    manager.run(module, passes)
+    dispose = _missing_dispose(type(manager))
+    if dispose:
+        dispose(manager)
+    manager.close()
+
+
+def _missing_dispose(kind):
+    """What frees a pass manager, where its class does not by itself, None where it does.
+
+    A manager keeps what its passes worked with, a quarter of a MB for a kernel. In llvmlite 0.50 the base class that
+    frees managers stands behind one whose method of that name frees nothing.
+    """
+    from llvmlite.binding import ffi, newpassmanagers
+    return newpassmanagers.NewPassManager._dispose if kind._dispose is ffi.ObjectRef._dispose else None
 
 
 def numba_type(kind):
@@ -193,8 +208,8 @@ def _linked(function, arguments, exported, unpack, symbol, returned):
     with global_compiler_lock:
         with _helpers_as_ir():
             result = _translated(function, arguments, returned or numba_type("void"), *contexts)
-        library = result.library
-        library.add_ir_module(_wrapper(result, exported, unpack, symbol, returned))
+            library = result.library
+            library.add_ir_module(_wrapper(result, exported, unpack, symbol, returned))
         # Not Numba's library.finalize: it would hand the module to Numba's engine, which emits it a second time.
         module = library._final_module
         for helper in dict.fromkeys(library._linking_libraries):
@@ -211,17 +226,21 @@ def _check_cannot_raise(name, module):
 @contextmanager
 def _helpers_as_ir():
     """While it lasts, Numba makes no machine code of the functions that a kernel calls, and does not optimise each by
-    itself: only what they become within the kernel counts, and half of a cold start went into the rest.
+    itself: only what they become within the kernel counts, and half of a cold start went into the rest. Its managers
+    of passes over functions are freed.
 
     Numba's lock must be held. A helper that was compiled here can be called from kernels only.
     """
+    from llvmlite.binding.newpassmanagers import FunctionPassManager
     from numba.core import codegen, cpu, lowering
     replaced = ((cpu.CPUContext, "get_executable", lambda context, library, *rest: [].index),   # a key of its own
                 (codegen.CPUCodeLibrary, "_optimize_final_module", _nothing),
                 (codegen.JITCPUCodegen, "_add_module", _nothing),            # Numba's engine, which would emit it
                 (codegen.JITCodeLibrary, "_finalize_specific", _nothing),
                 (lowering.Lower, "create_cpython_wrapper", _nothing),
-                (lowering.Lower, "create_cfunc_wrapper", _nothing))
+                (lowering.Lower, "create_cfunc_wrapper", _nothing),
+                *[(FunctionPassManager, "_dispose", dispose) for dispose in [_missing_dispose(FunctionPassManager)]
+                  if dispose])
     kept = [getattr(owner, name) for owner, name, _ in replaced]
     try:
         for owner, name, value in replaced:

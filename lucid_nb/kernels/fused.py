@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from .reduce import reduce
 from .steps import grain
 
 WALKS = 64           # geometries that a kernel remembers
+KERNELS = 4096       # programs that are remembered; their machine code stays, so that one forgotten is soon there again
 WIDE = 4096          # elements of a row where there are none by themselves
 COST = 8             # what an element of a fused program costs, in elements that are only read
 
@@ -67,6 +68,9 @@ class Kernel:
                 self._run_flat(raws, results, scalars, rows * cols)
             else:
                 self._run(raws, results, scalars, lead, cols)
+        else:
+            for result in results:
+                result.fill(0)                       # sums of nothing
         return [self._total(result, dtype) if kind == COLUMNS else result
                 for result, kind, dtype in zip(results, self.program.results, self.dtypes)]
 
@@ -142,7 +146,7 @@ def line_of(shape: Shape, strides: Shape, lead: Shape, width: int, itemsize: int
     return Line(0, np.ascontiguousarray(offsets.reshape(-1)), False)
 
 
-@cache
+@lru_cache(KERNELS)
 def kernel(program: RowProgram) -> Kernel:
-    """The kernel of a program; made once."""
+    """The kernel of a program."""
     return Kernel(program)
