@@ -61,7 +61,10 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         found = found if device is None else to(found, backend.resolve(device))
     else:
         found = Tensor(_raw_of("tensor", data, dtype, device, copies=True))
-    found = finish(found.raw, requires_grad)
+    if type(found) is Tensor:
+        found = finish(found.raw, requires_grad)
+    elif requires_grad:                    # of a trace, which has no memory yet, and refuses
+        found.requires_grad = True
     if keep_grad and requires_grad:
         found.retain_grad()
     return found

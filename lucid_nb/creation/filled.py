@@ -102,7 +102,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, de
     value = value if dtype is None else astype(value, dtype, copy=False)
     if shapes.broadcast_shapes("full", value.shape, sizes) != sizes:
         raise ShapeError(f"full: a value of shape {value.shape} does not fill {sizes}. Reshape it.")
-    table, wide = backend.of(value.raw), value.broadcast_to(sizes).raw
+    table = backend.of(value.raw)
+    wide = table.broadcast_to(value.raw, sizes)
     if str(order or "C").upper() != "F" or len(sizes) < 2:
         return finish(allocated("full", sizes, value.dtype, lambda: table.copy(wide)), requires_grad)
     turn = tuple(range(len(sizes)))[::-1]

@@ -19,15 +19,17 @@ class Step(NamedTuple):
     records: bool = True
     fused: Fused | None = None
 
-    def run(self, values: list[Any]) -> None:
-        """Append the results to the values."""
+    def run(self, values: list[Any]) -> bool:
+        """Append the results to the values; were they a tuple?"""
         given = [values[i] for i in self.inputs]
         if self.records:
             found = self.call(*given)
         else:
             with tape.grad_mode(False):
                 found = self.call(*given)
-        values.extend(found if type(found) is tuple else (found,))
+        is_tuple = type(found) is tuple
+        values.extend(found if is_tuple else (found,))
+        return is_tuple
 
 
 class Plan:

@@ -60,8 +60,12 @@ def formula(trace: "Trace", op: Elementwise, operands: Sequence[Any]) -> Result:
     if isinstance(plan, str):
         return plan
     compute = plan.compute
-    if compute != "bool" and all(_is_apart(x, compute) for x in operands if isinstance(x, Traced)):
+    if compute != "bool" and all(_is_apart(x, wanted, compute) for x, wanted in zip(operands, plan.wanted)
+                                 if isinstance(x, Traced)):
         return f"bools become {compute}"
+    if compute != "bool" and any(wanted.kind == "b" for x, wanted in zip(operands, plan.wanted)
+                                 if not isinstance(x, Traced)):
+        return "a condition that is a number"
     taken = [converted(trace, x, dtype, compute) if isinstance(x, Traced) else number(raw)
              for x, raw, dtype in zip(operands, raws, plan.wanted)]
     shape = shapes.broadcast_shapes(op.name, *[x.shape for x in taken if isinstance(x, Traced)])
@@ -71,9 +75,13 @@ def formula(trace: "Trace", op: Elementwise, operands: Sequence[Any]) -> Result:
     return made if len(made) > 1 else made[0]
 
 
-def _is_apart(x: Traced, compute: str) -> bool:
-    """Is a value a bool that nothing computed in this dtype leads to? A program of bools alone computes in bools."""
-    return x.dtype.kind == "b" and x.compute != compute
+def _is_apart(x: Traced, wanted: np.dtype, compute: str) -> bool:
+    """Is a value a bool, or cast to one, that nothing computed in this dtype leads to?
+
+    A program of bools alone computes in bools.
+    """
+    is_cast = wanted.kind == "b" and COMPUTE.get(x.dtype.name, x.dtype.name) != compute
+    return (x.dtype.kind == "b" or is_cast) and x.compute != compute
 
 
 def number(raw: np.ndarray) -> Expr:
@@ -197,7 +205,7 @@ def cast(trace: "Trace", x: Traced, dtype: np.dtype) -> Result:
     """Another dtype that is computed with in the same."""
     names = [COMPUTE.get(each.name, each.name) for each in (x.dtype, dtype)]
     if x.dtype.kind == "b" and dtype.name in FLOATS:
-        return f"bools become {dtype}" if _is_apart(x, names[1]) else \
+        return f"bools become {dtype}" if _is_apart(x, dtype, names[1]) else \
             x.like(m.where(trace.expr_of(x), 1, 0), dtype, names[1])
     if names[0] != names[1] or dtype.name not in FLOATS:
         return f"{x.dtype} becomes {dtype}"

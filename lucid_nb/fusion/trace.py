@@ -26,7 +26,7 @@ from ..trees import flatten
 from . import rows, rules
 from .fused import Fused, Spec
 from .plan import Plan, Step
-from .traced import Traced, Untraceable, ghosts
+from .traced import Traced, Untraceable, ghosts, left
 
 LIMIT = 160          # nodes of an expression, beyond which it is computed: compiling takes time with their number
 PER_OP = 2           # nodes of a formula, about
@@ -86,6 +86,8 @@ class Trace:
     def capture(self, x: Tensor) -> Traced:
         """A tensor that the function has from elsewhere: one more input of the plan."""
         if isinstance(x, Traced):
+            if x.owner is not self:
+                raise left()
             return x
         if x.device != self.device:
             raise Untraceable(f"a tensor lives on {x.device}, the arguments on {self.device}")
@@ -188,8 +190,9 @@ class Trace:
 
     def method(self, name: str, x: Tensor, *arguments: Any) -> Any:
         """A method of Tensor that stays what it is."""
-        function = getattr(Tensor, name)
-        return self.step(lambda given: function(given, *arguments), name, [self.capture(x)], "a part, or another order")
+        def call(given: Tensor) -> Tensor:
+            return getattr(given, name)(*arguments)          # looked up when it runs: while it is traced it is routed
+        return self.step(call, name, [self.capture(x)], "a part, or another order")
 
     def step(self, call: Callable[..., Any], name: str, operands: Sequence[Traced], reason: str,
              fused: Fused | None = None) -> Any:
@@ -201,19 +204,19 @@ class Trace:
     def take(self, step: Step, needs: bool) -> Any:
         """Add a step to the plan."""
         values: list[Any] = self.values
-        first = len(values)
+        first, is_tuple = len(values), False
         if step.fused is not None:
             values += step.fused.results
             self.makers |= dict.fromkeys(range(first, len(values)), (step, first))
         else:
             with self.paused(), tape.grad_mode(False):
                 self.compute(step.inputs)
-                step.run(values)
+                is_tuple = step.run(values)
         self.steps.append(step)
         needs = needs and tape.modes.enabled
         made = tuple([self.slotted(slot, needs and values[slot].dtype.kind in "fc")
                       for slot in range(first, len(values))])
-        return made if len(made) > 1 else made[0]
+        return made if is_tuple or len(made) > 1 else made[0]
 
     def compute(self, slots: Sequence[int]) -> None:
         """The values of slots, for an ordinary call that is made at once."""

@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import apply as applying
 from .. import backend
 from ..array import Tensor
+from ..errors import BackendError
 from ..expr import Expr
 from ..shapes import Shape, product
 from ..storage import Movement
 
 if TYPE_CHECKING:
     from .trace import Trace
+
+
+READING = "it reads a value"
 
 
 class Untraceable(Exception):
@@ -31,8 +36,25 @@ class ReadsPositions(Untraceable, backend.Unbatchable):
         return "it reads a value"
 
 
+def left() -> BackendError:
+    """The error of whoever uses what a function kept while it was traced."""
+    return BackendError("fuse: a tensor from inside a function that was traced has no value outside of it. Let the "
+                        "function return it.")
+
+
+def refusal(what: str) -> Exception:
+    """Why a traced tensor refuses something: the trace is given up, or is over."""
+    return left() if not applying.instead else ReadsPositions() if what == READING else Untraceable(what)
+
+
 class Ghost:
     """A raw array without memory, for code that asks it for no more than its shape and dtype."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise refusal(READING)
+
+    def __array_ufunc__(self, *_: Any, **__: Any) -> Any:
+        raise refusal(READING)
 
     def __init__(self, shape: Shape, dtype: np.dtype) -> None:
         self.shape, self.dtype, self.ndim = shape, dtype, len(shape)
@@ -69,7 +91,7 @@ class GhostFolder:
             return found
 
         def refuse(*_: Any, **__: Any) -> Any:
-            raise Untraceable("it needs the elements while it is traced, as vmap does")
+            raise refusal("it needs the elements while it is traced, as vmap does")
         return refuse
 
 
@@ -84,11 +106,11 @@ def ghosts(table: backend.Table, device: str) -> type[Ghost]:
 def refusing(what: str) -> Callable:
     """A method that no trace can follow."""
     def refuse(self: Any, *_: Any, **__: Any) -> Any:
-        raise ReadsPositions if what == READING else Untraceable(what)
+        raise refusal(what)
     return refuse
 
 
-READING, ASKS = "it reads a value", "it asks for gradients"
+ASKS = "it asks for gradients"
 
 
 class Traced(Tensor):
