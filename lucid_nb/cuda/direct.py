@@ -53,7 +53,7 @@ class Tile(NamedTuple):
     rows: int
     filters: int
     is_spread: bool
-    is_deep: bool          # three axes?
+    is_deep: bool          # is there more along the first axis than one cell under one tap?
     is_depthwise: bool     # one channel in a group?
 
     def count(self, problem: Correlation) -> int:
@@ -67,7 +67,8 @@ def tile_of(problem: Correlation) -> Tile:
     """As many results as there are, up to the most."""
     return Tile(min(runtime.power_of_two(problem.sizes[1]), MOST_ROWS),
                 min(runtime.power_of_two(problem.w.shape[1]), MOST_FILTERS), max(problem.spread) > 1,
-                max(problem.sizes[0], problem.taps[0], problem.x.shape[3]) > 1, problem.x.shape[2] == 1)
+                (problem.sizes[0], problem.taps[0], problem.x.shape[3], problem.low[0]) != (1, 1, 1, 0),
+                problem.x.shape[2] == 1)
 
 
 @cache

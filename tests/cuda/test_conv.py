@@ -32,6 +32,7 @@ CASES = {
     "2-D, of single taps apart": ((2, 4, 3, 4), (4, 2, 1, 1), Window((2, 3), (0, 0), (0, 0), (1, 1), 2)),
     "2-D, stride and dilation share a factor": ((1, 2, 7, 5), (2, 2, 2, 3), Window((4, 2), (1, 2), (2, 1), (2, 1), 1)),
     "3-D": ((1, 2, 3, 4, 3), (2, 1, 2, 2, 3), Window((1, 2, 1), (0, 1, 1), (1, 0, 1), (1, 1, 1), 2)),
+    "3-D, a padded plane": ((1, 2, 1, 3, 2), (2, 2, 1, 2, 2), Window((2, 1, 1), (1, 0, 0), (0, 0, 0), (1, 1, 1))),
     "3-D, strided": ((1, 1, 3, 2, 3), (2, 1, 2, 1, 2), Window((2, 1, 2), (1, 0, 1), (1, 0, 0), (1, 1, 1), 1)),
 }
 parametrize = pytest.mark.parametrize("case", CASES)
