@@ -13,7 +13,7 @@ from . import runtime
 from .array import DeviceArray
 from .copy import flat, full, to_numpy
 from .reduce import reduce
-from .runtime import SIMULATED, block_inline, cuda, inline, shared_memory
+from .runtime import SIMULATED, THREADS, block_inline, cuda, inline, shared_memory
 from .scalars import widen_to
 
 FEW = 16 if SIMULATED else 4096            # counters that a block keeps
@@ -98,7 +98,7 @@ def _bin_kernel(dtype: np.dtype) -> Any:
         while i < count:
             places[i] = _bin(load(x[i]), edges, bins)
             i += cuda.gridsize(1)
-    return runtime.kernel(find_bins)
+    return runtime.kernel(find_bins, (THREADS, 5))
 
 
 def bin_places(raw: DeviceArray, edges: DeviceArray) -> DeviceArray:

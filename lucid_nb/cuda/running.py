@@ -28,6 +28,7 @@ class Scan(NamedTuple):
     identity: Any
     dtypes: tuple[np.dtype, ...]           # of a state
     fault: Callable | None = None          # whether what two states came to is not what single steps give
+    blocks: int = 4                        # that registers leave room for, so that none is spilled
 
 
 # ---------------------------------------------------------------------------------------------------- one number
@@ -133,7 +134,7 @@ def running_of(kind: str, dtype: np.dtype) -> Scan:
     else:
         combine, identity = both if dtype == BOOL else multiplier(total.type), total.type(1)
     fault = _is_lost if kind == "prod" and dtype.kind not in "biu" else None
-    return Scan(inline(load), inline(store), combine, identity, (total,), fault)
+    return Scan(inline(load), inline(store), combine, identity, (total,), fault, 3 if kind == "logsumexp" else 4)
 
 
 # ------------------------------------------------------------------------------------------------------- a pair
@@ -189,4 +190,5 @@ def recurrence_of(dtype: np.dtype) -> Scan:
             return True
         return _size(a[1]) < np.inf and _size(b[1]) < np.inf and not _size(state[1]) < np.inf
     identity = total.type(1), _zero(total)
-    return Scan(inline(load), inline(store), inline(combine), identity, (total, total), inline(fault))
+    blocks = 3 if total == COMPLEX else 4
+    return Scan(inline(load), inline(store), inline(combine), identity, (total, total), inline(fault), blocks)

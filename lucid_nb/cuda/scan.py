@@ -55,22 +55,21 @@ def _joiner(how: Scan) -> Callable:
 def _block_scan(join: Callable, get: Callable, put: Callable, identity: Any) -> Callable:
     """A block's function of one state a thread: what the lanes before come to, and what all lanes of the column do."""
     def block_scan(shared, second, flag, state):
-        columns, lanes, lane = cuda.blockDim.x, cuda.blockDim.y, cuda.threadIdx.y
-        slot = lane * columns + cuda.threadIdx.x
+        slot = np.int32(cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x)
         put(shared, second, slot, state)
         cuda.syncthreads()
-        distance = 1
-        while distance < lanes:
-            if lane >= distance:
-                state = join(flag, get(shared, second, slot - distance * columns, 0), state)
+        distance = np.int32(cuda.blockDim.x)
+        while distance < cuda.blockDim.y * cuda.blockDim.x:
+            if slot >= distance:
+                state = join(flag, get(shared, second, slot - distance, 0), state)
             cuda.syncthreads()
             put(shared, second, slot, state)
             cuda.syncthreads()
-            distance = distance * 2
+            distance = np.int32(2 * distance)
         before = identity
-        if lane > 0:
-            before = get(shared, second, slot - columns, 0)
-        whole = get(shared, second, (lanes - 1) * columns + cuda.threadIdx.x, 0)
+        if cuda.threadIdx.y > 0:
+            before = get(shared, second, slot - cuda.blockDim.x, 0)
+        whole = get(shared, second, (cuda.blockDim.y - 1) * cuda.blockDim.x + cuda.threadIdx.x, 0)
         cuda.syncthreads()
         return before, whole
     return runtime.block_inline(block_scan)
@@ -97,51 +96,50 @@ def _kernel(how: Scan, writes: bool, merges: bool = False) -> Any:
     memory, memory2 = shared_memory(BLOCK, how.dtypes[0]), shared_memory(BLOCK if is_pair else 1, how.dtypes[-1])
     flag_memory = shared_memory(1, np.dtype(np.int32))
 
-    def scan(x, x2, y, y2, ends, ends2, outer, count, inner, outer_step, step, column_step, chunks, chunk, items):
+    def scan(x, x2, y, y2, ends, ends2, outer, count, inner, chunks, chunk, items):
         shared, shared2, flag = memory(), memory2(), flag_memory()
-        columns, lanes, lane = cuda.blockDim.x, cuda.blockDim.y, cuda.threadIdx.y
-        tiles = (inner + columns - 1) // columns
-        block = cuda.blockIdx.x
+        tiles = (inner + cuda.blockDim.x - 1) // cuda.blockDim.x
+        block = np.int64(cuda.blockIdx.x)
         while block < outer * chunks * tiles:
-            column = block % tiles * columns + cuda.threadIdx.x
             part = block // tiles
-            base = part // chunks * outer_step + column * column_step
-            first = part % chunks * chunk
-            last = min(first + chunk, count)
-            own_last = last if column < inner else np.int64(0)
+            column = (block - part * tiles) * cuda.blockDim.x + cuda.threadIdx.x
+            start = part % chunks * chunk
+            last = min(start + chunk, count)
+            base = part // chunks * count * inner + column
             carry = identity
-            if writes and first > 0 and column < inner:
+            if writes and start > 0 and column < inner:
                 carry = get(ends, ends2, (part - 1) * inner + column, 0)
-            for start in range(first, last, lanes * items):
-                low = start + lane * items
-                high = min(low + items, own_last)
+            while start < last:
+                low = start + cuda.threadIdx.y * items
+                high = min(low + items, last) if column < inner else low
                 if checks:
                     flag[0] = 0
                     cuda.syncthreads()
                 total = identity
                 if low < high:
-                    total = load(x, x2, base + low * step, low)
+                    total = load(x, x2, base + low * inner, low)
                     for k in range(low + 1, high):
-                        total = join(flag, total, load(x, x2, base + k * step, k))
+                        total = join(flag, total, load(x, x2, base + k * inner, k))
                 before, whole = block_scan(shared, shared2, flag, total)
                 if writes:
-                    walk(flag, x, x2, y, y2, base, step, low, high, join(flag, carry, before))
+                    walk(flag, x, x2, y, y2, base, inner, low, high, join(flag, carry, before))
                 whole = join(flag, carry, whole)
                 if checks:
                     cuda.syncthreads()
                     if flag[0] != 0:
-                        if lane == 0:
-                            stop = min(start + lanes * items, own_last)
+                        if cuda.threadIdx.y == 0:
+                            stop = min(start + cuda.blockDim.y * items, last) if column < inner else start
                             put(shared, shared2, cuda.threadIdx.x,
-                                walk(flag, x, x2, y, y2, base, step, start, stop, carry))
+                                walk(flag, x, x2, y, y2, base, inner, start, stop, carry))
                         cuda.syncthreads()
                         whole = get(shared, shared2, cuda.threadIdx.x, 0)
                     cuda.syncthreads()
                 carry = whole
-            if not writes and lane == 0 and column < inner:
+                start += cuda.blockDim.y * items
+            if not writes and cuda.threadIdx.y == 0 and column < inner:
                 put(y, y2, part * inner + column, carry)
             block += cuda.gridDim.x
-    return runtime.kernel(scan)
+    return runtime.kernel(scan, (BLOCK, how.blocks))
 
 
 @cache
@@ -211,8 +209,8 @@ def _launch(kernel: Any, plan: Plan, inputs: tuple, results: tuple, ends: tuple,
     outer, count, inner = sizes
     blocks = runtime.grid(outer * plan.chunks * runtime.ceil_div(inner, plan.columns))
     chunk = runtime.ceil_div(count, plan.chunks)
-    runtime.launch(kernel, blocks, (plan.columns, plan.lanes), *inputs, *results, *ends, *sizes, count * inner, inner,
-                   1, plan.chunks, chunk, ITEMS)
+    runtime.launch(kernel, blocks, (plan.columns, plan.lanes), *inputs, *results, *ends, *sizes, plan.chunks,
+                   chunk, ITEMS)
 
 
 def _pair(arrays: list[Any]) -> tuple[Any, Any]:

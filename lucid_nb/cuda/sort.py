@@ -28,26 +28,28 @@ CAPACITY = 16 if SIMULATED else 2048       # elements that a block sorts in shar
 ITEMS = 2 if SIMULATED else 8              # neighbours that a thread moves
 BITS, BINS = 4, 16                         # of a digit
 TILE = BLOCK * ITEMS
+COUNTERS = BINS * BLOCK + BINS * BLOCK // 32
 INDEX, SMALL = np.dtype(np.int64), np.dtype(np.int32)
 
 
 # --------------------------------------------------------------------------------------------- rows of a block
 @cache
 def _block_kernel(dtype: np.dtype, descending: bool, gives_places: bool) -> Any:
-    """The kernel of rows of up to CAPACITY elements, several to a block; `size` is the power of two that holds one."""
+    """The kernel of rows of up to CAPACITY elements, several to a block, each in 2**bits places."""
     encode, decode = encoder(dtype, descending, not gives_places), decoder(dtype, descending)
     last = key(dtype).type(2 ** (8 * key(dtype).itemsize) - 1)
     key_memory = shared_memory(CAPACITY, key(dtype))
     place_memory = shared_memory(CAPACITY if gives_places else 1, SMALL)
 
-    def sort_rows(x, y, rows, cols, size, together):
+    def sort_rows(x, y, rows, cols, bits, together):
         keys, places = key_memory(), place_memory()
         thread, threads = cuda.threadIdx.x, cuda.blockDim.x
+        size = 1 << bits
         count = size * together
         block = cuda.blockIdx.x
         while block * together < rows:
             for i in range(thread, count, threads):
-                row, column = block * together + i // size, i % size
+                row, column = block * together + (i >> bits), i & (size - 1)
                 is_there = row < rows and column < cols
                 keys[i] = encode(x[row * cols + column]) if is_there else last
                 if gives_places:
@@ -58,9 +60,9 @@ def _block_kernel(dtype: np.dtype, descending: bool, gives_places: bool) -> Any:
                 distance = run // 2
                 while distance > 0:
                     for c in range(thread, count // 2, threads):
-                        i = 2 * distance * (c // distance) + c % distance
+                        i = 2 * c - (c & (distance - 1))
                         j = i + distance
-                        is_rising = (i % size) & run == 0
+                        is_rising = i & (size - 1) & run == 0
                         is_behind = keys[i] > keys[j]
                         if gives_places:
                             is_behind = is_behind or (keys[i] == keys[j] and places[i] > places[j])
@@ -72,7 +74,7 @@ def _block_kernel(dtype: np.dtype, descending: bool, gives_places: bool) -> Any:
                     distance = distance // 2
                 run = run * 2
             for i in range(thread, count, threads):
-                row, column = block * together + i // size, i % size
+                row, column = block * together + (i >> bits), i & (size - 1)
                 if row < rows and column < cols:
                     if gives_places:
                         y[row * cols + column] = places[i]
@@ -89,7 +91,7 @@ def _by_blocks(x: Any, y: Any, dtype: np.dtype, rows: int, cols: int, descending
     together = min(together, runtime.power_of_two(rows))
     threads = max(1, min(BLOCK, size * together // 2))
     runtime.launch(_block_kernel(dtype, descending, gives_places), runtime.grid(runtime.ceil_div(rows, together)),
-                   threads, x, y, rows, cols, size, together)
+                   threads, x, y, rows, cols, size.bit_length() - 1, together)
 
 
 # ------------------------------------------------------------------------------------------------ by digits
@@ -126,20 +128,24 @@ def _digit(found, shift):
 def _slot(value, thread, threads):
     """Where a thread counts a value; one place in 32 stays free, so that no bank of the memory is asked twice."""
     i = value * threads + thread
-    return i + i // 32
+    return i + (i >> 5)
 
 
-@inline
-def _count_own(counters, keys, base, low, high, shift):
+@block_inline
+def _count_own(counters, keys, at, stop, shift):
     """Each thread's counters of the values of its own digits."""
-    thread, threads = cuda.threadIdx.x, cuda.blockDim.x
-    for value in range(BINS):
-        counters[_slot(value, thread, threads)] = 0
-    for k in range(low, high):
-        counters[_slot(_digit(keys[base + k], shift), thread, threads)] += 1
+    i = cuda.threadIdx.x
+    while i < COUNTERS:
+        counters[i] = 0
+        i += cuda.blockDim.x
+    cuda.syncthreads()
+    while at < stop:
+        counters[_slot(_digit(keys[at], shift), cuda.threadIdx.x, cuda.blockDim.x)] += 1
+        at += 1
+    cuda.syncthreads()
 
 
-_counters = shared_memory(BINS * BLOCK + BINS * BLOCK // 32, SMALL)
+_counters = shared_memory(COUNTERS, SMALL)
 _sums = shared_memory(BLOCK, SMALL)
 _bases = shared_memory(BINS, INDEX)
 
@@ -149,17 +155,19 @@ def _count_kernel(keys, counts, rows, cols, tiles, shift):
     """counts[row, value, tile]: how often the digit has a value."""
     counters = _counters()
     thread, threads = cuda.threadIdx.x, cuda.blockDim.x
+    values = threads * BINS // BLOCK       # all of them, which the compiler does not know: it would unroll the loop
     block = cuda.blockIdx.x
     while block < rows * tiles:
         row, tile = block // tiles, block % tiles
-        low = tile * TILE + thread * ITEMS
-        _count_own(counters, keys, row * cols, low, min(low + ITEMS, cols), shift)
-        cuda.syncthreads()
+        at = row * cols + tile * TILE + thread * ITEMS
+        _count_own(counters, keys, at, min(at + ITEMS, (row + 1) * cols), shift)
         half = threads // 2
         while half > 0:
             if thread < half:
-                for value in range(BINS):
+                value = 0
+                while value < values:
                     counters[_slot(value, thread, threads)] += counters[_slot(value, thread + half, threads)]
+                    value += 1
             cuda.syncthreads()
             half = half // 2
         for value in range(thread, BINS, threads):
@@ -170,11 +178,16 @@ def _count_kernel(keys, counts, rows, cols, tiles, shift):
 
 @block_inline
 def _scan_counters(counters, sums):
-    """Counters become how many come before, in the order of values and then of threads."""
-    thread, threads = cuda.threadIdx.x, cuda.blockDim.x
-    total = np.int32(0)
-    for i in range(thread * BINS, thread * BINS + BINS):
-        total += counters[i + i // 32]
+    """Counters become how many come before, in the order of values and then of threads.
+
+    The compiler does not know the length of the loops; it would unroll them into many registers.
+    """
+    thread, threads = np.int32(cuda.threadIdx.x), cuda.blockDim.x
+    own = threads * BINS // BLOCK
+    i, stop, total = thread * own, (thread + 1) * own, np.int32(0)
+    while i < stop:
+        total += counters[i + (i >> 5)]
+        i += 1
     sums[thread] = total
     cuda.syncthreads()
     distance = 1
@@ -185,10 +198,12 @@ def _scan_counters(counters, sums):
         cuda.syncthreads()
         distance = distance * 2
     before = sums[thread] - total
-    for i in range(thread * BINS, thread * BINS + BINS):
-        own = counters[i + i // 32]
-        counters[i + i // 32] = before
-        before += own
+    i = thread * own
+    while i < stop:
+        count = counters[i + (i >> 5)]
+        counters[i + (i >> 5)] = before
+        before += count
+        i += 1
     cuda.syncthreads()
 
 
@@ -201,27 +216,30 @@ def _move_kernel(gives_places: bool, is_first: bool) -> Any:
         block = cuda.blockIdx.x
         while block < rows * tiles:
             row, tile = block // tiles, block % tiles
-            low = tile * TILE + thread * ITEMS
-            high = min(low + ITEMS, cols)
-            _count_own(counters, keys, row * cols, low, high, shift)
-            cuda.syncthreads()
+            at = row * cols + tile * TILE + thread * ITEMS
+            stop = min(at + ITEMS, (row + 1) * cols)
+            _count_own(counters, keys, at, stop, shift)
             _scan_counters(counters, sums)
-            for value in range(thread, BINS, threads):
-                at = (row * BINS + value) * tiles + tile
-                bases[value] = row * cols + ends[at] - counts[at] - counters[_slot(value, 0, threads)]
+            value = thread
+            while value < BINS:
+                spot = (row * BINS + value) * tiles + tile
+                bases[value] = row * cols + ends[spot] - counts[spot] - counters[_slot(value, 0, threads)]
+                value += threads
             cuda.syncthreads()
-            for k in range(low, high):
-                found = keys[row * cols + k]
+            while at < stop:
+                found = keys[at]
                 value = _digit(found, shift)
                 slot = _slot(value, thread, threads)
-                target = bases[value] + counters[slot]
-                counters[slot] += 1
+                rank = counters[slot]
+                counters[slot] = rank + 1
+                target = bases[value] + rank
                 moved[target] = found
                 if gives_places:
-                    moved_places[target] = k if is_first else places[row * cols + k]
+                    moved_places[target] = at - row * cols if is_first else places[at]
+                at += 1
             cuda.syncthreads()
             block += cuda.gridDim.x
-    return runtime.kernel(move)
+    return runtime.kernel(move, (BLOCK, 5))
 
 
 def _by_digits(keys: DeviceArray, bits: int, gives_places: bool) -> tuple[DeviceArray, DeviceArray]:
