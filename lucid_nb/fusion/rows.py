@@ -6,6 +6,7 @@ order. A reduction of rows is a node that expr.vocabulary does not know; its rul
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 from ..expr import Expr, Rule, Scalar, lift, m, make, over, product, read, substitute, topological, vocabulary
 from ..flops import of_entry
@@ -61,6 +62,22 @@ def mean_of(x: Expr, cols: Expr) -> Expr:
 # ------------------------------------------------------------------------------------------------------- rules
 def _of_sum(g: Expr, y: Expr, x: Expr) -> tuple[Expr]:
     return (g,)
+
+
+@cache
+def flows(op: str) -> tuple[bool, ...]:
+    """Through which of its arguments does a gradient come?"""
+    args = list(map(read, range(vocabulary[op].arity)))
+    return tuple([part is not None for part in vocabulary[op].rule(read(len(args)), read(len(args) + 1), *args)])
+
+
+def carriers(outputs: Sequence[Expr]) -> list[frozenset[int]]:
+    """The inputs to which each output of a formula passes a gradient."""
+    found: dict[Expr, frozenset[int]] = {}
+    for node in topological(outputs):
+        found[node] = frozenset({node.literal}) if node.op == "input" else frozenset().union(
+            *[found[arg] for arg, does_flow in zip(node.args, flows(node.op) if node.args else ()) if does_flow])
+    return [found[node] for node in outputs]
 
 
 def _of_extreme(g: Expr, y: Expr, x: Expr) -> tuple[Expr]:

@@ -32,6 +32,7 @@ class Typed(NamedTuple):
     outputs: tuple[Expr, ...]
     wanted: list[np.dtype]
     results: list[np.dtype]
+    carriers: list[frozenset[int]]
     compute: str
 
     def over(self, exprs: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -50,7 +51,7 @@ def typed(op: Elementwise, given: tuple[np.dtype, ...]) -> Typed | str:
     if len(computes) > 1 or not all(COMPUTE.get(name, name) in (*computes, "bool") for name in results):
         return "several dtypes"
     return Typed(list(map(read, range(op.arity))), outputs, wanted,
-                 [dtypes.as_dtype("fuse", name) for name in results], computes.pop())
+                 [dtypes.as_dtype("fuse", name) for name in results], rows.carriers(outputs), computes.pop())
 
 
 def formula(trace: "Trace", op: Elementwise, operands: Sequence[Any]) -> Result:
@@ -71,7 +72,9 @@ def formula(trace: "Trace", op: Elementwise, operands: Sequence[Any]) -> Result:
     shape = shapes.broadcast_shapes(op.name, *[x.shape for x in taken if isinstance(x, Traced)])
     joined = trace.join(taken, shape)
     found = by_products(op, joined.exprs) or plan.over(joined.exprs)
-    made = tuple([joined.result(node, shape, dtype, compute) for node, dtype in zip(found, plan.results)])
+    needs = [number for number, x in enumerate(taken) if isinstance(x, Traced) and x.needs]
+    made = tuple([joined.result(node, shape, dtype, compute, not carriers.isdisjoint(needs))
+                  for node, dtype, carriers in zip(found, plan.results, plan.carriers)])
     return made if len(made) > 1 else made[0]
 
 

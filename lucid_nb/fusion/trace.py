@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,13 +41,12 @@ class Joined:
     exprs: list[Expr]
     is_dropped: bool
     cols: int | None
-    needs: bool
     weight: int
 
-    def result(self, node: Expr, shape: Shape, dtype: np.dtype, compute: str) -> Traced:
+    def result(self, node: Expr, shape: Shape, dtype: np.dtype, compute: str, needs: bool) -> Traced:
         """A result of the operands."""
         found = Traced(self.trace, shape, dtype, expr=node, compute=compute, is_dropped=self.is_dropped,
-                       cols=self.cols, needs=self.needs and dtype.kind == "f", weight=self.weight)
+                       cols=self.cols, needs=needs and dtypes.is_inexact(dtype), weight=self.weight)
         if found.weight > LIMIT:
             found.weight = len(topological([node]))
         return self.trace.settled(found) if found.weight > LIMIT else found
@@ -57,6 +57,14 @@ class Input(NamedTuple):
 
     slot: int
     is_dropped: bool
+
+
+def partly_recorded(fused: Fused, needs: Sequence[bool], given: Sequence[Tensor]) -> Any:
+    """The results of a program, of which some are constants."""
+    found = apply(fused, given)
+    if len(needs) == 1:
+        return found
+    return tuple([x if is_recorded else x.detach() for x, is_recorded in zip(found, needs)])
 
 
 class Trace:
@@ -129,9 +137,8 @@ class Trace:
             return self.expr_of(x, is_dropped)
         exprs = [placed(x) for x in operands]
         kept = any(x.cols is not None and x.expr is not None for x in computed)
-        needs = any(x.needs for x in tensors)
         weight = sum(x.weight for x in tensors) + PER_OP
-        return Joined(self, exprs, is_dropped, keep if kept else None, needs, weight)
+        return Joined(self, exprs, is_dropped, keep if kept else None, weight)
 
     def _fits(self, x: Traced, shape: Shape, is_dropped: bool, cols: int | None) -> bool:
         if x.is_dropped != is_dropped or (x.cols is not None and x.cols != cols):
@@ -214,7 +221,7 @@ class Trace:
                 is_tuple = step.run(values)
         self.steps.append(step)
         needs = needs and tape.modes.enabled
-        made = tuple([self.slotted(slot, needs and values[slot].dtype.kind in "fc")
+        made = tuple([self.slotted(slot, needs and dtypes.is_inexact(values[slot].dtype))
                       for slot in range(first, len(values))])
         return made if is_tuple or len(made) > 1 else made[0]
 
@@ -298,8 +305,10 @@ class Trace:
                       self.cost)
         self.cost = 0
         slots = tuple([keys[i].slot for i in used])
-        step = Step(lambda *given: apply(fused, given), "fused", slots, "", True, fused)
-        made = self.take(step, any(x.needs for x in group))
+        needs = [x.needs or not dtypes.is_inexact(x.dtype) for x in group]
+        call = partial(apply, fused) if all(needs) else partial(partly_recorded, fused, needs)
+        step = Step(lambda *given: call(given), "fused", slots, "", any(x.needs for x in group), fused)
+        made = self.take(step, step.records)
         for x, found in zip(group, made if type(made) is tuple else (made,)):
             x.slot, x.expr, x.compute, x.cols, x.is_dropped, x.weight = found.slot, None, None, None, False, 1
 
