@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .dtypes import BFLOAT16
-from .errors import BackendError, DeviceError
+from .errors import BackendError, DeviceError, LucidError
 
 FOLDERS = {"cpu": "kernels", "cuda": "cuda", "mlx": "mlx"}
 ENTRIES = """
@@ -96,11 +96,15 @@ def admit(kind: type, name: str, module: Any) -> None:
     _by_type[kind] = Table(name, module)
 
 
-class Unbatchable(Exception):
-    """Somebody asked on the host for a value that differs between the examples of a level of `vmap`."""
+class Unbatchable(LucidError):
+    """Somebody asked on the host for a value that differs between the examples of a level of `vmap`.
+
+    `vmap` answers it; users see it where they kept a tensor from inside.
+    """
 
     def __init__(self, level: Any) -> None:
-        super().__init__("vmap: a value that differs between examples was read on the host.")
+        super().__init__("vmap: a value that differs between examples was read outside of the function. Let the "
+                         "function return it.")
         self.level = level
 
 

@@ -342,3 +342,11 @@ def test_running_statistics_of_what_varies_are_refused_in_training_only():
         vmap(layer)(x)
     layer.eval()
     close(vmap(layer)(x), layer(x.reshape(12, 5)).reshape(3, 4, 5))
+
+
+def test_what_was_kept_from_inside_is_told():
+    kept = []
+    vmap(lambda a: kept.append(a * 2) or a)(normal(4, 3))
+    for use in (repr, lambda a: a + 1, lambda a: a.numpy()):
+        with pytest.raises(lnb.LucidError, match="differs between examples was read outside of the function. Let the"):
+            use(kept[0])
