@@ -347,6 +347,6 @@ def test_running_statistics_of_what_varies_are_refused_in_training_only():
 def test_what_was_kept_from_inside_is_told():
     kept = []
     vmap(lambda a: kept.append(a * 2) or a)(normal(4, 3))
-    for use in (repr, lambda a: a + 1, lambda a: a.numpy()):
-        with pytest.raises(lnb.LucidError, match="differs between examples was read outside of the function. Let the"):
+    for use in (repr, lambda a: float((a + 1).sum()), lambda a: a.numpy()):
+        with pytest.raises(lnb.LucidError, match="differs between examples was read outside of the function"):
             use(kept[0])
