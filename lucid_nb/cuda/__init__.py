@@ -34,6 +34,7 @@ from .softmax import (
     softmax_grad,
 )
 from .sort import argsort, partition, sort, topk
+from .updates import update
 from .vocabulary import NATIVE as _NATIVE
 
 DEVICE = "cuda"

@@ -64,7 +64,7 @@ def _store(value: str, have: str, want: str) -> str:
     return STORES.get(want, want + "({})").format(value)
 
 
-def _body(program: Program, rows: Sequence[bool], width: int) -> Iterator[str]:
+def body(program: Program, rows: Sequence[bool], width: int) -> Iterator[str]:
     """Loads, steps and stores of so many neighbours; `x0_at` is the place of the first one in x0."""
     names, differs = operand_names(program), list[bool]()
     for name, is_row in zip(names[:len(program.inputs)], rows):
@@ -118,10 +118,10 @@ def flat_source(program: Program, form: Form) -> str:
     at = [f"{name}_at = {name}_start" + " + at" * is_row for name, is_row in zip(names, form.rows)]
     arguments = [f"{name}, {name}_start" for name in names]
     if width == 1:
-        return _kernel_text(arguments, _loop("count", ["at = i", *at, *_body(program, form.rows, 1)]))
+        return _kernel_text(arguments, _loop("count", ["at = i", *at, *body(program, form.rows, 1)]))
     edges = ["vectors = (count - head) // width", "if i < count - vectors * width:", *_indented(
-        ["at = i if i < head else i + vectors * width", *at, *_body(program, form.rows, 1)])]
-    vectors = _loop("vectors", ["at = head + i * width", *at, *_body(program, form.rows, width)])
+        ["at = i if i < head else i + vectors * width", *at, *body(program, form.rows, 1)])]
+    vectors = _loop("vectors", ["at = head + i * width", *at, *body(program, form.rows, width)])
     text = _kernel_text(["head", *arguments], [*edges, *vectors])
     return re.sub(r"\bwidth\b", str(width), text)
 
@@ -141,7 +141,7 @@ def strided_source(program: Program, form: Form) -> str:
         lines.append(f"{name}_at = {name}_start + {place}")
     sizes = [count.format(axis) for axis in range(1, form.ndim)]
     strides = [f"{name}, {name}_start, " + ", ".join(f"{name}_{axis}" for axis in range(form.ndim)) for name in names]
-    return _kernel_text([*sizes, *strides], _loop("count", [*lines, *_body(program, form.rows, form.width)]))
+    return _kernel_text([*sizes, *strides], _loop("count", [*lines, *body(program, form.rows, form.width)]))
 
 
 @cache
@@ -267,5 +267,5 @@ def map_program(program: Program, name: str) -> Callable[..., Any]:
         results = [empty(shape, dtype) for dtype in dtypes]
         run(shape, [*raws, *results])
         return results[0] if len(results) == 1 else tuple(results)
-    call.__name__ = name
+    call.__name__, call.program = name, program  # type: ignore[attr-defined]
     return call

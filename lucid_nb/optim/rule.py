@@ -75,10 +75,19 @@ def _misfit(op: str, name: str, value: Any, shape: tuple[int, ...]) -> StateErro
 
 def _is_plain(raws: list[Any]) -> bool:
     """Are these arrays of one floating dtype that one pass over memory may overwrite?"""
-    if type(raws[0]) is not np.ndarray or raws[0].dtype not in FUSED or not raws[0].flags.writeable:
+    if type(raws[0]) is not np.ndarray:
+        return _is_plain_elsewhere(raws)
+    if raws[0].dtype not in FUSED or not raws[0].flags.writeable:
         return False
     dtype = raws[0].dtype
     return all([raw.flags.c_contiguous and (raw.dtype is dtype or raw.dtype == dtype) for raw in raws])
+
+
+def _is_plain_elsewhere(raws: list[Any]) -> bool:
+    """The same of arrays of a device."""
+    table, dtypes = backend.of(raws[0]), {backend.of(raw).dtype_of(raw) for raw in raws}
+    return (table.has("update") and len(dtypes) == 1 and dtypes <= {*FUSED}
+            and all(backend.of(raw) is table and raw.is_contiguous and not raw.is_read_only for raw in raws))
 
 
 def _mark(params: Sequence[Tensor], name: str) -> None:

@@ -38,9 +38,9 @@ class Step:
         self._count([raws])
         return tuple(Tensor(raw) for raw in (results if isinstance(results, tuple) else (results,)))
 
-    def in_place(self, table: backend.Table, sets: Sequence[Sequence[np.ndarray]], numbers: Sequence[float]) -> None:
+    def in_place(self, table: backend.Table, sets: Sequence[Sequence[Any]], numbers: Sequence[float]) -> None:
         """Write the results over the arrays of each set (parameter, gradient, state), contiguous and of one dtype."""
-        dtype = sets[0][0].dtype
+        dtype = table.dtype_of(sets[0][0])
         kernel = self.kernels.get((table.name, dtype))
         if kernel is None:
             program = type_program(self.op.outputs, [dtype.name] * self.op.arity, table.NATIVE(), False)

@@ -5,7 +5,7 @@ from itertools import count, repeat
 import pytest
 
 import lucid_nb as lnb
-from lucid_nb import nn
+from lucid_nb import nn, optim
 from lucid_nb.cuda import graphs, memory, runtime
 from lucid_nb.errors import DeviceError
 
@@ -67,6 +67,37 @@ def test_other_kernels_are_refused():
     step()
     step()
     with pytest.raises(DeviceError, match="launched 2 kernels, 1 the time before"):
+        step()
+
+
+def fitted(device, rule):
+    lnb.random.seed(0)
+    model = nn.Linear(3, 2).to(device)
+    x, y = lnb.ones((4, 3), dtype="float32", device=device), lnb.zeros((4, 2), dtype="float32", device=device)
+    optimizer = rule(model.parameters())
+
+    def step():
+        optimizer.zero_grad()
+        loss = ((model(x) - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+    return step
+
+
+def test_optimizers_whose_numbers_stay_the_same_are_captured():
+    def rule(parameters):
+        return optim.SGD(parameters, lr=0.1, momentum=0.9)
+    plain, replayed = fitted("cpu", rule), lnb.cuda.graph(fitted("cuda", rule))
+    for _ in range(5):
+        assert float(replayed()) == pytest.approx(float(plain()), rel=1e-5)
+
+
+def test_optimizers_that_count_steps_are_refused():
+    step = lnb.cuda.graph(fitted("cuda", optim.Adam))
+    step()
+    step()
+    with pytest.raises(DeviceError, match=r"graph: launch \d+ was update with .* the time before .*Adam"):
         step()
 
 
