@@ -9,6 +9,8 @@ SUMS = ("each thread holds the sums of a tile in 64 registers, so that what is r
         "times; two blocks of 256 threads hide its latency")
 FRAGMENTS = ("whole rows of both operands stay in registers while they are multiplied, and the next slice of the depth "
              "beside them; two blocks of 256 threads hide the latency of shared memory")
+LINES = ("the walk along a line is unrolled, by loads of 16 bytes: three or four blocks of 256 threads keep enough of "
+         "them on their way; in fewer registers sums are spilled")
 
 
 def turned(shape, dtype):
@@ -56,14 +58,13 @@ def deep(dtype):
     table.matmul(turned((128, 1 << 18), dtype), array((1 << 18, 128), dtype))
 
 
-@launches(*FLOATS, *HALVES, "int32", "complex64", flops=flops(1, SIDE, SIDE))
+@launches(*FLOATS, *HALVES, "int32", "complex64", flops=flops(1, SIDE, SIDE), registers=LINES)
 def one_row(dtype):
     table.matmul(array((1, SIDE), dtype), turned((SIDE, SIDE), dtype))
     table.matmul(array((1, SIDE), dtype), array((SIDE, SIDE), dtype))
 
 
-@launches("float32", "float64", "bfloat16", "complex128", flops=flops(4, SIDE, SIDE), registers=(
-    "four sums a line and the depth unrolled: three blocks of 256 threads keep enough loads on their way"))
+@launches("float32", "float64", "bfloat16", "complex128", flops=flops(4, SIDE, SIDE), registers=LINES)
 def four_rows(dtype):
     table.matmul(array((4, SIDE), dtype), turned((SIDE, SIDE), dtype))
 
