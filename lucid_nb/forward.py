@@ -38,7 +38,7 @@ def push(roots: Sequence[Any], tangents: Mapping[Any, Any], call: Runner) -> lis
         if node in known:
             continue
         arriving: list[Any] = [None if edge is None else known.get(edge) for edge in node.edges]
-        if all(t is None for t in arriving):
+        if all([t is None for t in arriving]):
             continue
         known[node] = arriving[0].get(node.index) if type(node) is tape.Port else \
             pushed(node, arriving, call, node in several)

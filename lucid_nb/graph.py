@@ -9,13 +9,13 @@ from .tape import Leaf
 
 def reachable(roots: Iterable[Any], since: int | None = None) -> list[Any]:
     """Every node and port that the roots depend on, earliest first, leaves left out; of those recorded `since` only."""
-    found, stack = set(), [node for node in roots if node is not None]
+    found, stack = {None}, list(roots)
     while stack:
         node = stack.pop()
-        if type(node) is not Leaf and node not in found and (since is None or node.sequence < since):
+        if node not in found and type(node) is not Leaf and (since is None or node.sequence < since):
             found.add(node)
-            stack += [edge for edge in node.edges if edge is not None]
-    return sorted(found, key=attrgetter("sequence"), reverse=True)
+            stack += node.edges
+    return sorted(found - {None}, key=attrgetter("sequence"), reverse=True)
 
 
 class Wanted:
@@ -32,7 +32,7 @@ class Wanted:
         self.ways = {*self.nodes}
         self.found: dict[Any, Any] = {}       # of what was computed; backward gives the leaves'
         for node in reachable(roots, since):
-            if any(edge in self.ways for edge in node.edges):
+            if not self.ways.isdisjoint(node.edges):
                 self.ways.add(node)
         self.ends = frozenset([node for node in self.nodes if self.ways.isdisjoint(node.edges)])
 

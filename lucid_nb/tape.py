@@ -62,13 +62,16 @@ class grad_mode:
         self.before: list[bool] = []
 
     def __enter__(self) -> None:
-        self.before.append(modes.enabled)
-        anywhere.add(1)
-        modes.enabled = self.enabled
+        before = modes.enabled
+        self.before.append(before)
+        if before is not self.enabled:         # while there are no other blocks, nobody asks a thread for its mode
+            anywhere.add(1)
+            modes.enabled = self.enabled
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        modes.enabled = self.before.pop()
-        anywhere.add(-1)
+        before = modes.enabled = self.before.pop()
+        if before is not self.enabled:
+            anywhere.add(-1)
 
     def __call__(self, function: Callable) -> Callable:
         if inspect.isasyncgenfunction(function):
