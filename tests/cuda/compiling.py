@@ -39,13 +39,24 @@ class Launch(NamedTuple):
 
 
 @cache
+def lowered(dispatcher, types):
+    """A kernel as LLVM's text, which takes most of the time and is the same for every capability.
+
+    numba.cuda.compile begins so, and asks for one capability.
+    """
+    from numba.cuda import compiler
+    library, _ = compiler._compile_pyfunc_with_fixup(
+        dispatcher.py_func, types, device=False, abi="numba", cc=FIRST, lto=False,
+        launch_bounds=dispatcher.targetoptions.get("launch_bounds"))
+    return library
+
+
+@cache
 def compile_for(dispatcher, types, capability=FIRST):
     """PTX and machine code of a kernel for some types, which many launches share."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
-    from numba import cuda
 
-    ptx, _ = cuda.compile(dispatcher.py_func, types, device=False, abi="numba", output="ptx", cc=capability,
-                          launch_bounds=dispatcher.targetoptions.get("launch_bounds"))
+    ptx = lowered(dispatcher, types).get_asm_str(cc=capability)
     options = LinkerOptions(arch="sm_{}{}".format(*capability), verbose=True, ptxas_options=["-v"])
     linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=options)
     code, log = linker.link("cubin").code, linker.get_info_log()

@@ -10,8 +10,8 @@ from .elementwise import COUNT, run
 # What entries take that do not take floats.
 OPERANDS = (dict.fromkeys("bitwise_and bitwise_or bitwise_xor invert left_shift right_shift bit_count gcd lcm".split(),
                           ("int32", "int64"))
-            | dict.fromkeys("real imag modulus unit complex_maximum complex_minimum complex_tan complex_tanh "
-                            "complex_tanh_slope".split(), ("complex64", "complex128")))
+            | dict.fromkeys(["real", "imag", "modulus", "unit", *(name for name in vocabulary if "complex_" in name)],
+                            ("complex64", "complex128")))
 SPECIAL = "special functions compute longer than they wait for memory, and half the warps hide what wait there is"
 LARGE_ARGUMENTS = "libdevice reduces large arguments on the stack, through float64"
 
