@@ -38,7 +38,7 @@ def vmap(function: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
     Keyword arguments are the same for all. ShapeError where sizes differ, or nothing has examples.
 
     A function that reads values on the host (`if x > 0`, `x.item()`, what a mask chooses) runs example by example, with
-    a warning that names the op. Random numbers drawn inside are the same for all examples, unless their key is mapped.
+    a warning that names the op. Random numbers drawn inside are the same for all examples: draw others outside.
 
     >>> import lucid_nb as lnb
     >>> lnb.vmap(lambda x, y: (x * y).sum())(lnb.ones((3, 2)), lnb.full((3, 2), 2.0))

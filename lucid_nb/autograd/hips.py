@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import trees
 from ..ops.linalg import tensordot
+from ..ops.reduction import sum as total
 from .derivatives import hvp, jacobian
 from .start import as_float, filled_like
 from .transforms import Argnums, Chosen, grad, jvp, linearize, vjp
@@ -20,7 +21,7 @@ def elementwise_grad(f: Callable, argnum: Argnums = 0) -> Callable:
     >>> lnb.elementwise_grad(lnb.sin)(lnb.zeros(2))
     tensor([1., 1.])
     """
-    return grad(lambda *arguments, **keywords: f(*arguments, **keywords).sum(), argnum)
+    return grad(lambda *arguments, **keywords: total(f(*arguments, **keywords)), argnum)
 
 
 def deriv(f: Callable, argnum: int = 0) -> Callable:

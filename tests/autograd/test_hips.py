@@ -31,6 +31,11 @@ def test_keywords_may_have_any_name():
     assert np.vmap(np.grad(g))(onp.array([3.0]), **words).tolist() == [6]
 
 
+def test_functions_that_give_plain_numbers_have_no_slope():
+    for found in (2.0, onp.float64(2.0), onp.ones(2), [1.0, 2.0]):
+        assert np.elementwise_grad(lambda x, found=found: found)(onp.ones(3)).tolist() == [0, 0, 0]
+
+
 def test_arrays_of_numbers_that_were_computed():
     def circle(t):
         return np.array([np.cos(t), np.sin(t), [t, 1.0][0]])
