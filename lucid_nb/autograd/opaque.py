@@ -159,17 +159,20 @@ class Opaque(Primitive):
 def traced(name: str, function: Callable, arguments: Sequence[Any]) -> Any:
     """What a call gives where it is traced, see fusion: one step of the plan. None where nobody traces."""
     leaves, structure = trees.flatten(tuple(arguments))
+    tensors = [x for x in leaves if isinstance(x, Tensor)]
+    given_later = [isinstance(x, Tensor) for x in leaves]
+    kept = [None if later else x for x, later in zip(leaves, given_later)]     # tensors would keep the trace
     results: list[trees.Structure] = []
 
     def call(*given: Tensor) -> tuple:
         rest = iter(given)
-        found = function(*trees.unflatten(structure, [next(rest) if isinstance(x, Tensor) else x for x in leaves]))
-        tensors, found_structure = trees.flatten(found)
-        if not all(isinstance(x, Tensor) for x in tensors):
+        filled = [next(rest) if later else x for x, later in zip(kept, given_later)]
+        found, found_structure = trees.flatten(function(*trees.unflatten(structure, filled)))
+        if not all(isinstance(x, Tensor) for x in found):
             raise Untraceable(f"{name} gives what is no tensor")
-        results.append(found_structure)
-        return tuple(tensors)
-    found = as_step(name, call, [x for x in leaves if isinstance(x, Tensor)])
+        results[:] = [found_structure]
+        return tuple(found)
+    found = as_step(name, call, tensors)
     return None if found is None else trees.unflatten(results[0], found)
 
 

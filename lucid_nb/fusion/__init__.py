@@ -33,8 +33,8 @@ def fuse(function: Callable | None = None, *, explain: bool = False) -> Any:
     softmax and logsumexp over the last axis become one kernel, which saves its inputs only, and one for its gradient,
     to any order; other ops stay ordinary ones around it. Kernels are compiled for dtypes, not for shapes. Tensors that
     the function has from elsewhere are inputs like others: they are read, and get gradients, at each call. A function
-    that reads values, writes in place, draws random numbers or asks for gradients runs as it is. It must depend on
-    nothing but its arguments, tensors and the training mode of modules, since it is called to be traced only.
+    that reads values, writes in place, draws random numbers or asks for gradients runs as it is. Beside its arguments
+    it may depend on numbers, tensors and modules that it finds by name: they are looked at before each call.
 
     `explain`: print what was fused, and why the rest was not, whenever a plan is made; `.explain()` gives the text of
     the latest. As a decorator with or without parentheses.
@@ -101,7 +101,7 @@ class FusedFunction:
                 raise Untraceable("no argument is a tensor")
             found = traced(call, tensors, surroundings)
         except Untraceable as reason:
-            found = reason
+            found = Untraceable(str(reason))           # the exception itself knows all frames, and their arrays
         finally:
             is_changed = surroundings.were_changed()
         if is_changed:

@@ -38,8 +38,10 @@ def instead(trace: Trace, name: str, reason: Exception, *arguments: Any) -> Any:
         raise reason
     leaves, structure = flatten(arguments)
     places = [place for place, x in enumerate(leaves) if isinstance(x, Tensor)]
+    operands = [trace.capture(leaves[place]) for place in places]
+    kept = [None if isinstance(x, Tensor) else x for x in leaves]       # tensors would keep the trace
 
     def run(*given: Tensor) -> Any:
         filled = dict(zip(places, given))
-        return call(*unflatten(structure, [filled.get(place, x) for place, x in enumerate(leaves)]))
-    return trace.step(run, name, [trace.capture(leaves[place]) for place in places], "it reads positions")
+        return call(*unflatten(structure, [filled.get(place, x) for place, x in enumerate(kept)]))
+    return trace.step(run, name, operands, "it reads positions")

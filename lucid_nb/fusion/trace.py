@@ -188,11 +188,11 @@ class Trace:
                  reason: str) -> Any:
         """An op that stays what it is."""
         scalars = {place: x for place, x in enumerate(operands) if not isinstance(x, Traced)}
+        count = len(operands)               # not the operands themselves, which keep the trace and what it computed
 
         def call(*given: Tensor) -> Any:
             rest = iter(given)
-            return apply(op, [scalars[place] if place in scalars else next(rest) for place in range(len(operands))],
-                         params)
+            return apply(op, [scalars[place] if place in scalars else next(rest) for place in range(count)], params)
         return self.step(call, op.name, [x for x in operands if isinstance(x, Traced)], reason)
 
     def method(self, name: str, x: Tensor, *arguments: Any) -> Any:

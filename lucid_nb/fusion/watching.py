@@ -4,10 +4,11 @@ Ops come by way of `apply`, since the short roads of register.py are closed mean
 of methods of Tensor that are replaced. What no plan could repeat is refused.
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from .. import apply as applying
@@ -71,12 +72,24 @@ def as_step(name: str, call: Callable, operands: Sequence[Tensor]) -> Any:
     return found if isinstance(found, tuple) else (found,)
 
 
+@cache
+def _guard_forks() -> None:
+    """Let forks wait for traces, whose methods of Tensor a child would keep."""
+    backend.table("cpu")                 # its hook comes first, so that its lock, which traces take, comes after ours
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+
 def traced(function: Callable[[list[Traced]], Any], arguments: Sequence[Tensor], surroundings: Surroundings) -> Plan:
     """The plan of a function of a list of tensors; Untraceable where it does what no plan can repeat."""
+    _guard_forks()
     with _lock:
         trace = Trace(arguments)
-        with watched(trace), _noting(surroundings):
-            return trace.plan(function(trace.arguments))
+        try:
+            with watched(trace), _noting(surroundings):
+                return trace.plan(function(trace.arguments))
+        finally:
+            trace.arguments.clear()      # they know the trace: all that it computed would wait to be collected
 
 
 @contextmanager
@@ -125,7 +138,7 @@ def watched(trace: Trace) -> Iterator[None]:
     draws, tape.modes.draws, _tracing.trace = tape.modes.draws, Draws(), trace
     tape.anywhere.add(1)
     positions_of_vmap = vars(backend.batching).get("instead")
-    backend.batching.instead = _by_reason(trace, positions_of_vmap)
+    backend.batching.instead = own = _by_reason(trace, positions_of_vmap)
     kept = {name: vars(Tensor)[name] for name in ("moved", "detach", "element", *REFUSED)}
     Tensor.moved = _routed(trace, kept["moved"], lambda x, step, raw=None: trace.moved(x, step))  # type: ignore
     Tensor.detach = _routed(trace, kept["detach"], trace.detached)  # type: ignore[method-assign]
@@ -137,10 +150,11 @@ def watched(trace: Trace) -> Iterator[None]:
     finally:
         for name, method in kept.items():
             setattr(Tensor, name, method)
-        if positions_of_vmap is None:
-            del backend.batching.instead
-        else:
-            backend.batching.instead = positions_of_vmap
+        if backend.batching.instead is own:           # no vmap of another thread has come meanwhile
+            if positions_of_vmap is None:
+                del backend.batching.instead
+            else:
+                backend.batching.instead = positions_of_vmap
         tape.anywhere.add(-1)
         tape.modes.draws, _tracing.trace = draws, None
         applying.instead.remove(trace.call)
