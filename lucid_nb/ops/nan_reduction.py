@@ -18,10 +18,10 @@ from .movement import as_tensor, astype, deliver
 from .reduction import Axis, deliver_places, extreme, mask_of, place, prod, sum, total
 from .statistics import (
     correction_of,
+    deviation_of_variance,
     float_operand,
     mean_of,
     quotient,
-    root_of,
     squared_deviations,
     std,
     var,
@@ -223,4 +223,4 @@ def nanstd(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None =
     if not _may_have_nan(x):
         return std(x, axis, dtype, out, correction, keepdims, where=where, mean=mean)
     found, wanted = _nan_variance("nanstd", x, axis, dtype, correction, keepdims, where, mean)
-    return deliver("nanstd", astype(root_of(found), wanted, copy=False), out)
+    return deliver("nanstd", astype(deviation_of_variance(found), wanted, copy=False), out)

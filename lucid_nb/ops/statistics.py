@@ -12,7 +12,7 @@ from ..errors import DTypeError, ShapeError
 from ..expr import Expr, Vocabulary, entry, m
 from ..expr import quotient as absorbing_quotient
 from ..op import ALL, Info, Primitive, registry
-from ..register import functions, public
+from ..register import functions, public, unary
 from .hosted import holds_anywhere
 from .movement import as_tensor, astype, broadcast_to, deliver
 from .reducers import internal, real_dtype, spread
@@ -36,12 +36,12 @@ def root_of_variance(g: Expr, y: Expr, v: Expr) -> tuple[Expr]:
     return (m.where(y == 0, 0, absorbing_quotient(0.5 * g, y)),)
 
 
-def _deviation(m: Vocabulary, variance: Expr) -> Expr:
-    """The standard deviation."""
+@unary(kind="float", published=False, bools=False, oracle="numpy.sqrt", samples=((0.1, 9),))
+def deviation_of_variance(m: Vocabulary, variance: Expr) -> Expr:
+    """Standard deviation of a variance; 0 with all derivatives where that is 0."""
     return m.root_of_variance(variance)
 
 
-internal(_deviation, 1)
 internal(_scaled_deviation, 3)
 internal(_size_squared, 1)
 
@@ -63,7 +63,8 @@ def _mean_by_moments(table: Any, x: Any, axes: shapes.Shape, keepdims: bool) -> 
 
 def _variance_by_moments(table: Any, x: Any, axes: shapes.Shape, keepdims: bool, degrees: float) -> Any:
     _, square = table.moments(x, axes, keepdims)
-    return table.cast(registry["divide"].run((square, degrees)), real_dtype(table.dtype_of(x)))
+    variance = square / degrees if table.name == "cpu" else registry["divide"].run((square, degrees))
+    return table.cast(variance, real_dtype(table.dtype_of(x)))
 
 
 # Both for devices that have the entry `moments`. The mean of equal elements is exactly their value.
@@ -203,12 +204,6 @@ def var(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = No
     return deliver("var", astype(found, wanted, copy=False), out)
 
 
-def root_of(variance: Tensor) -> Tensor:
-    """The standard deviation."""
-    found: Tensor = apply(registry["deviation"], (variance,))
-    return found
-
-
 @public()
 def std(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, ddof: float = 0,
         keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: float | None = None) -> Tensor:
@@ -219,7 +214,7 @@ def std(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = No
     tensor(2.)
     """
     found, wanted = variance("std", x, axis, dtype, correction_of("std", ddof, correction), keepdims, where, mean)
-    return deliver("std", astype(root_of(found), wanted, copy=False), out)
+    return deliver("std", astype(deviation_of_variance(found), wanted, copy=False), out)
 
 
 @public()
