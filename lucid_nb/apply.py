@@ -150,9 +150,10 @@ instead: list[Callable[..., Any]] = []     # what a trace does with calls while 
 def apply(op: Elementwise | Primitive, values: Sequence[Any], params: Params = None) -> Any:
     """Run an op on tensors, and on what becomes one; record it where a gradient may be asked for."""
     if instead:
-        found = instead[-1](op, values, params)
-        if found is not NotImplemented:
-            return found
+        for trace in instead[-1:]:             # one of another thread may end at any moment
+            found = trace(op, values, params)
+            if found is not NotImplemented:
+                return found
     tensors = operands(op.name, values, op.facts.rule.integers)
     if isinstance(op, Elementwise):
         given_raws = [x.raw if isinstance(x, Tensor) else x for x in tensors]
@@ -237,6 +238,8 @@ def save(kept: tuple[int, ...], available: Sequence[Tensor]) -> tuple[tuple[Any,
     if len(kept) == 2:
         x, y = available[kept[0]], available[kept[1]]
         return (x.raw, y.raw), (x.version or version_of(x), y.version or version_of(y))
+    if not kept:
+        return (), ()
     tensors = [available[number] for number in kept]
     return tuple([x.raw for x in tensors]), tuple([x.version or version_of(x) for x in tensors])
 

@@ -93,7 +93,7 @@ FLOATS: dict[str, Callable] = {
 CONSTANT = {"sign"} | {name for name, known in vocabulary.items() if known.rule is constant}
 # Of complex numbers: held to finite differences in tests/ops.
 PARTS = {"real", "imag", "complex", "modulus", "unit", "complex_maximum", "complex_minimum", "complex_tan",
-         "complex_tanh", "complex_tanh_slope"}
+         "complex_tanh", "complex_tanh_slope", "complex_tanhshrink"}
 # The arguments of which there is a derivative, where not of all.
 SMOOTH = {"where": (1, 2), "ldexp": (0,), "copysign": (0,), "nextafter": (0,), "raised": (0,), "hurwitz": (1,),
           "polygamma": (1,)}

@@ -180,11 +180,17 @@ class Runner:
         self.values = tuple([float(literal.literal) for literal in self.scalars])
         self.reductions = rows.reductions(self.outputs)
         is_of_floats = self.compute in ("float32", "float64") and {*self.dtype_names()} <= FLOATS[self.compute]
-        self.run = self._by_rows() if is_of_floats and table.has("fused_rows") else \
+        self.run = self._by_rows() if is_of_floats and self._has_rows() else \
             self._compiled(composed.by_reductions(self) if self.reductions else self._flat())
 
     def __call__(self, raws: Sequence[Any]) -> Sequence[Any]:
         return self.run(raws)
+
+    def _has_rows(self) -> bool:
+        """Has the device a kernel of rows that suits these?"""
+        table, merges = self.table, bool(self.reductions) or COLUMNS in self.results
+        return table.has("fused_rows") and (
+            not table.has("suits_rows") or table.suits_rows(merges, self.fused.lead, self.fused.cols))
 
     def _kind(self, spec: Spec) -> str:
         if not has_elements(spec, self.fused.cols):

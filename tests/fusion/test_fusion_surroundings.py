@@ -1,5 +1,7 @@
 """`lnb.fuse`: numbers, tensors and parts of modules that a function finds, and that become others."""
 
+import os
+import signal
 import threading
 
 import numpy as np
@@ -203,3 +205,26 @@ def test_threads_that_call_one_function_at_once():
     for thread in threads:
         thread.join(60)
     assert not wrong and not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_fork_while_another_thread_traces():
+    is_over = threading.Event()
+
+    def work():
+        while not is_over.is_set():
+            lnb.fuse(lambda x: lnb.tanh(x) + lnb.sin(x) * 2)(X)
+    thread = threading.Thread(target=work)
+    thread.start()
+    codes = []
+    for _ in range(10):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)                         # kills a child that waits for ever
+            found = lnb.fuse(lambda x: x * 2 + 1)(X).tolist() if type(X * 2) is lnb.Tensor else None
+            os._exit(0 if found == [3, 5] else 1)
+        codes.append(os.waitpid(child, 0)[1])
+    is_over.set()
+    thread.join(60)
+    assert codes == [0] * 10
