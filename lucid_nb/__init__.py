@@ -103,7 +103,7 @@ from .autograd import (
     vjp,
 )
 from .autograd.transforms import grad
-from .backend import default_device, device, devices, set_default_device
+from .backend import default_device, device, devices, set_default_device, synchronize
 from .calls import count_flops
 from .creation import c_, mgrid, ndarray, ogrid, r_
 from .dtypes import bfloat16, default_dtype, set_default_dtype

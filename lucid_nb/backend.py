@@ -187,6 +187,18 @@ def set_default_device(device: str) -> None:
     _chosen.device = resolve(device)
 
 
+def synchronize(device: Any = None) -> None:
+    """Wait until everything that was asked of a device, by default of all in use, is done: before times are taken.
+
+    >>> import lucid_nb as lnb
+    >>> lnb.synchronize()
+    """
+    if device is None:
+        tell_devices("synchronize")
+    else:
+        table(resolve(device)).synchronize()
+
+
 class device:
     """A block whose new tensors live on a device: `with lnb.device("mlx"):`."""
 

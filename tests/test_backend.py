@@ -30,3 +30,14 @@ def test_missing_entry_says_why_and_what_to_do():
         backend.Table("probe", module).assign  # noqa: B018
     with pytest.raises(DeviceError, match=r"^conv: not available on probe\. Use \.to\('cpu'\)\.$"):
         backend.Table("probe", module).conv  # noqa: B018
+
+
+@pytest.mark.parametrize("device", [None, "cpu", "mlx", pytest.param("cuda", marks=pytest.mark.cuda_simulator)])
+def test_synchronize_waits_for_what_was_launched(device):
+    if device == "mlx" and not backend.is_usable("mlx"):
+        pytest.skip("needs MLX, which exists for Apple silicon and for Linux")
+    x = lnb.ones(3, device=device) + 1
+    lnb.synchronize(device)
+    assert x.tolist() == [2, 2, 2]
+    with pytest.raises(lnb.errors.DeviceError, match="'tpu' is unknown"):
+        lnb.synchronize("tpu")
