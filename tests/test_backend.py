@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import lucid_nb as lnb
 from lucid_nb import backend
 from lucid_nb.errors import DeviceError
 
