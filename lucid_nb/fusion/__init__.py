@@ -81,9 +81,11 @@ class FusedFunction:
         except TypeError:
             raise DTypeError(f"fuse: an argument of {getattr(self.function, '__name__', 'the function')} cannot be "
                              "hashed, as a set cannot. Pass tensors, numbers, strings and trees of them.") from None
-        plan, captured = next(((plan, captured) for plan, surroundings in known
-                               if (captured := surroundings.current()) is not None), (None, []))
-        if plan is None:
+        for each in known:
+            if (captured := each.surroundings.current()) is not None:
+                plan = each.plan
+                break
+        else:
             plan, captured = self._learn(key, leaves, structure, tensors)
         return plan.run(tensors, captured) if isinstance(plan, Plan) else self.function(*arguments, **options)
 

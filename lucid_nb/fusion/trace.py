@@ -81,6 +81,7 @@ class Trace:
         self.makers: dict[int, tuple[Step, int]] = {}          # of those, the step and the first slot of its results
         self.inputs: dict[Input, int] = {}
         self.captured: dict[int, tuple[int, Tensor]] = {}      # by id, kept alive
+        self.wanting: set[int] = set()                         # slots to which gradients flow
         self.steps: list[Step] = []
         self.cost = 0                                          # operations of ops that are in no kernel yet
         self.arguments = [self.slotted(number, x.requires_grad) for number, x in enumerate(arguments)]
@@ -89,7 +90,9 @@ class Trace:
     def slotted(self, slot: int, needs: bool) -> Traced:
         """The value of a slot as a traced tensor."""
         value = self.values[slot]
-        return Traced(self, value.shape, value.dtype, slot=slot, needs=needs and self.records)
+        needs = needs and self.records
+        self.wanting |= {slot} if needs else set()
+        return Traced(self, value.shape, value.dtype, slot=slot, needs=needs)
 
     def capture(self, x: Tensor) -> Traced:
         """A tensor that the function has from elsewhere: one more input of the plan."""
@@ -307,8 +310,9 @@ class Trace:
         slots = tuple([keys[i].slot for i in used])
         needs = [x.needs or not dtypes.is_inexact(x.dtype) for x in group]
         call = partial(apply, fused) if all(needs) else partial(partly_recorded, fused, needs)
-        step = Step(lambda *given: call(given), "fused", slots, "", any(x.needs for x in group), fused)
-        made = self.take(step, step.records)
+        is_wanted = any(x.needs for x in group)
+        records = is_wanted or self.wanting.isdisjoint(slots)       # asking nobody to record takes time, too
+        made = self.take(Step(lambda *given: call(given), "fused", slots, "", records, fused), is_wanted)
         for x, found in zip(group, made if type(made) is tuple else (made,)):
             x.slot, x.expr, x.compute, x.cols, x.is_dropped, x.weight = found.slot, None, None, None, False, 1
 

@@ -217,7 +217,7 @@ def test_small_floats_compute_in_float32(dtype):
 # Entries of integers, bools and complex numbers; and where some functions of floats are finite.
 OTHERS = {"bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift", "gcd", "lcm", "bit_count",
           "real", "imag", "complex", "modulus", "unit", "complex_maximum", "complex_minimum", "complex_tanh",
-          "complex_tan", "complex_tanh_slope"}
+          "complex_tan", "complex_tanh_slope", "complex_tanhshrink"}
 WITHIN_ONE = {"arccos", "arcsin", "arctanh", "erfinv", "erfcinv", "logit", "ndtri", "bernoulli_loss"}
 
 
