@@ -13,6 +13,7 @@ from .conv import conv, conv_input_grad, conv_weight_grad
 from .copy import assign, cast, concatenate, conjugate, copy, full, iota, pad, real, repeat, reshape, to_numpy
 from .counting import bin_places, bincount, histogram, span
 from .elementwise import map_program as map
+from .fused import fused_rows, suits_rows
 from .gemm import linear, matmul
 from .graphs import graph
 from .index import gather, take_along

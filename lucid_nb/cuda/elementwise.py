@@ -44,12 +44,13 @@ class Form(NamedTuple):
 
 
 # ---------------------------------------------------------------------------------------------------- printing
-def _load(dtype: str, step: Step, place: str) -> str:
+def load_text(dtype: str, step: Step, place: str) -> str:
+    """Memory of a dtype as the value of a step."""
     text = LOADS.get(dtype, "{}").format(place)
     return text if dtype == step.dtype == "bool" else f"{step.dtype}({text})"
 
 
-def _store(value: str, have: str, want: str) -> str:
+def store_text(value: str, have: str, want: str) -> str:
     """A value of dtype `have` as memory of dtype `want`, as NumPy's astype has it."""
     if have == want:
         return value
@@ -73,16 +74,17 @@ def body(program: Program, rows: Sequence[bool], width: int) -> Iterator[str]:
         is_input = step.op == "input"
         differs.append(rows[step.literal] if is_input else any(differs[arg] for arg in step.args))
         for k in range(width if differs[-1] else 1):
-            text = (_load(program.inputs[step.literal], step, f"x{step.literal}_values[{k}]") if is_input
-                    else _lane(_text(step, program), differs, k))
-            yield f"{_lane(f'v{number}', differs, k)} = {text}"
+            text = (load_text(program.inputs[step.literal], step, f"x{step.literal}_values[{k}]") if is_input
+                    else lane_text(step_text(step, program), differs, k))
+            yield f"{lane_text(f'v{number}', differs, k)} = {text}"
     for name, value, dtype in zip(names[len(program.inputs):], program.outputs, program.results):
-        stored = [_store(_lane(f"v{value}", differs, k), program.steps[value].dtype, dtype) for k in range(width)]
+        have = program.steps[value].dtype
+        stored = [store_text(lane_text(f"v{value}", differs, k), have, dtype) for k in range(width)]
         # Tuples have elements of one type, and a literal of Python's would have another.
         yield f"store_{width}({name}, {name}_at, ({', '.join(stored)},))"
 
 
-def _text(step: Step, program: Program) -> str:
+def step_text(step: Step, program: Program) -> str:
     """A step as an expression; the compiler would fuse what a product of complex numbers adds."""
     text = scalar_text(step, program)
     if step.op == "multiply" and step.dtype.startswith("complex"):
@@ -90,23 +92,24 @@ def _text(step: Step, program: Program) -> str:
     return text
 
 
-def _lane(text: str, differs: Sequence[bool], k: int) -> str:
+def lane_text(text: str, differs: Sequence[bool], k: int) -> str:
     """The text with the values of neighbour k; what is one for all has one name."""
     return re.sub(r"\bv(\d+)\b", lambda name: f"{name[0]}_{k}" if differs[int(name[1])] else name[0], text)
 
 
-def _indented(lines: Sequence[str]) -> Iterator[str]:
+def indented(lines: Sequence[str]) -> Iterator[str]:
+    """The lines of a block."""
     return (f"    {line}" for line in lines)
 
 
 def _kernel_text(arguments: Sequence[str], lines: Sequence[str]) -> str:
-    return "\n".join([f"def kernel(count, {', '.join(arguments)}):", *_indented(
+    return "\n".join([f"def kernel(count, {', '.join(arguments)}):", *indented(
         ["i = cuda.grid(1)", "stride = cuda.gridsize(1)", *lines])])
 
 
 def _loop(count: str, lines: Sequence[str]) -> list[str]:
     """Lines for each number below a count, by turns of the whole grid."""
-    return [f"while i < {count}:", *_indented([*lines, "i += stride"])]
+    return [f"while i < {count}:", *indented([*lines, "i += stride"])]
 
 
 def flat_source(program: Program, form: Form) -> str:
@@ -119,7 +122,7 @@ def flat_source(program: Program, form: Form) -> str:
     arguments = [f"{name}, {name}_start" for name in names]
     if width == 1:
         return _kernel_text(arguments, _loop("count", ["at = i", *at, *body(program, form.rows, 1)]))
-    edges = ["vectors = (count - head) // width", "if i < count - vectors * width:", *_indented(
+    edges = ["vectors = (count - head) // width", "if i < count - vectors * width:", *indented(
         ["at = i if i < head else i + vectors * width", *at, *body(program, form.rows, 1)])]
     vectors = _loop("vectors", ["at = head + i * width", *at, *body(program, form.rows, width)])
     text = _kernel_text(["head", *arguments], [*edges, *vectors])
@@ -173,7 +176,7 @@ class Call(NamedTuple):
     strides: Sequence[Sequence[Any]]         # of each operand, behind its memory and its start
 
 
-def _misaligned(array: DeviceArray) -> int:
+def misaligned(array: DeviceArray) -> int:
     """How many bytes the first element lies behind an aligned address."""
     return (runtime.address(array.memory) + array.offset * array.element.itemsize) % vectors.ACCESS
 
@@ -193,7 +196,7 @@ class Kernels:
         """Compute every element of `shape`. Operands are inputs, which broadcast, then results of that shape."""
         if operands[-1].size == 0:
             return
-        key = shape, *[(a.shape, a.strides, _misaligned(a)) for a in operands]
+        key = shape, *[(a.shape, a.strides, misaligned(a)) for a in operands]
         call = self.calls.get(key)
         if call is None:
             if len(self.calls) >= MOST_CALLS:
@@ -219,7 +222,7 @@ class Kernels:
         """Vectors begin where all rows are aligned; where they never are at once, elements go one by one."""
         rows = tuple([array.size == count for array in operands])
         width = self._width(operands, rows)
-        behind = {_misaligned(array) // array.element.itemsize % width
+        behind = {misaligned(array) // array.element.itemsize % width
                   for array, is_row in zip(operands, rows) if is_row}
         if len(behind) > 1 or count < width:
             width = 1
@@ -232,7 +235,7 @@ class Kernels:
         if all(steps[-1] in (0, 1) for steps in strides) and rows[-1]:
             width = self._width(operands, rows)
             starts = [number for array, steps, is_row in zip(operands, strides, rows) if is_row
-                      for number in (*steps[:-1], _misaligned(array) // array.element.itemsize)]
+                      for number in (*steps[:-1], misaligned(array) // array.element.itemsize)]
             width = 1 if any(number % width for number in (sizes[-1], *starts)) else width
         reach = max(sum(abs(step) * (size - 1) for step, size in zip(steps, sizes)) for steps in strides)
         is_wide = max(count, reach) >= NARROW
