@@ -19,6 +19,9 @@ from .graphs import graph
 from .index import gather, take_along
 from .interop import LEGACY_STREAM, array_interface, describe, make_wait, of_interface, over
 from .masks import compress, expand, nonzero
+from .moments import moments
+from .normalization import normalize, remember
+from .normalization_grad import normalize_grad
 from .random import dropout, random_bits
 from .reduce import arg_reduce, reduce
 from .runtime import description, is_available, synchronize, watch

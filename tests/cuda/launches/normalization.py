@@ -1,0 +1,40 @@
+"""Normalisation of batches, layers and groups, its gradients, running statistics and moments."""
+
+import lucid_nb.cuda as table
+
+from . import FLOATS, array, launches
+
+BATCH, GROUP = (0, 2), (2, 3)
+# Batches of columns, of few long and of many channels; layers of many and of few long rows; groups of planes.
+SHAPES = (((4096, 256, 1), BATCH), ((32, 64, 3136), BATCH), ((32, 1024, 49), BATCH), ((8192, 1, 1024, 1), GROUP),
+          ((4, 1, 1 << 20, 1), GROUP), ((32, 32, 16, 256), GROUP))
+
+
+@launches(*FLOATS)
+def normalize(dtype):
+    for shape, axes in SHAPES:
+        weights = array(shape[1] if axes == BATCH else shape[1] * shape[2], dtype)
+        for centred in (True,) if axes == BATCH else (True, False):
+            table.normalize(array(shape, dtype), weights, weights, shape, axes, 1e-5, centred)
+
+
+@launches(*FLOATS)
+def normalize_grad(dtype):
+    for shape, axes in SHAPES:
+        x, kept = array(shape, dtype), [1 if axis in axes else size for axis, size in enumerate(shape)]
+        weights = array(shape[1] if axes == BATCH else shape[1] * shape[2], dtype)
+        statistics = array(kept, dtype)
+        for centred in (True,) if axes == BATCH else (True, False):
+            table.normalize_grad(x, x, weights, statistics, statistics, shape, axes, 1e-5, centred)
+
+
+@launches("float32", "bfloat16")
+def remember(dtype):
+    table.remember(array(1024, dtype), array(1024), 0.1, 1.0)
+
+
+@launches(*FLOATS, "bfloat16", "int32", "complex64")
+def moments(dtype):
+    table.moments(array((4096, 4096), dtype), (0,), False)
+    table.moments(array((4096, 4096), dtype), (1,), False)
+    table.moments(array((3, 1 << 22), dtype), (1,), False)
