@@ -5,11 +5,12 @@ what read it still runs. Memory stays with the process until it is short; `relea
 """
 
 import math
+import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,14 @@ from .driver import SIMULATED, cuda, require
 SMALLEST = 512                                       # bytes of a block, the driver's own step
 STAGED = 1 << 20                                     # bytes; larger arrays go from the user's memory to the device
 KEPT = 8                                             # arrays over one block
+ARRAY = struct.Struct("7q")                          # the parameters of a kernel that stand for memory
+
+
+class Described(NamedTuple):
+    """Memory, for kernels."""
+
+    address: int
+    parameters: bytes
 
 
 class Block:
@@ -30,15 +39,16 @@ class Block:
 
     def __init__(self, size: int, pool: "Pool") -> None:
         self.raw, self.size, self.pool = _from_driver(size), size, pool
-        self.arrays: dict[tuple[int, np.dtype], Any] = {}
+        self.arrays: dict[tuple[int, np.dtype], tuple[Any, Described | None]] = {}
 
-    def array(self, count: int, dtype: np.dtype) -> Any:
-        """The block as numba's array of so many elements."""
+    def array(self, count: int, dtype: np.dtype) -> tuple[Any, Described | None]:
+        """The block as numba's array of so many elements, and what kernels are told of it."""
         found = self.arrays.get((count, dtype))
         if found is None:
             if len(self.arrays) == KEPT:
                 self.arrays.clear()
-            found = self.arrays[count, dtype] = _over(self.raw, count, dtype)
+            array = _over(self.raw, count, dtype)
+            found = self.arrays[count, dtype] = array, None if SIMULATED else described(array)
         return found
 
 
@@ -57,6 +67,12 @@ def _over(raw: Any, count: int, dtype: np.dtype) -> Any:
     if SIMULATED:
         return raw[:count * dtype.itemsize].view(dtype)
     return cuda.cudadrv.devicearray.DeviceNDArray((count,), (dtype.itemsize,), dtype, gpu_data=raw.gpu_data)  # type: ignore
+
+
+def described(array: Any) -> Described:
+    """A contiguous array as numba's kernels take it: two owners, count, itemsize, address, shape and stride."""
+    count, itemsize, address = array.size, array.dtype.itemsize, array.device_ctypes_pointer.value or 0
+    return Described(address, ARRAY.pack(0, 0, count, itemsize, address, count, itemsize))
 
 
 class Pool(Recycler[Block]):
@@ -83,19 +99,27 @@ def taken_from(other: Pool) -> Iterator[None]:
 class Memory:
     """Flat memory as arrays hold it: numba's array, and the block that goes back when the last view has gone."""
 
-    __slots__ = ("array", "block", "is_read_only", "root", "size")
+    __slots__ = ("_described", "array", "block", "is_read_only", "root", "size")
 
-    def __init__(self, array: Any, block: Block | None = None, root: "Memory | None" = None) -> None:
+    def __init__(self, array: Any, block: Block | None = None, root: "Memory | None" = None,
+                 known: Described | None = None) -> None:
         self.array, self.block, self.size = array, block, array.size
-        self.root = root
+        self.root, self._described = root, known
         self.is_read_only: bool = root is not None and root.is_read_only
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if self.block is not None and not is_finalizing():
             self.block.pool.give_back(self.block.size, self.block)
 
-    def __getitem__(self, part: slice) -> Any:
-        return self.array[part]
+    def __getitem__(self, part: slice) -> "Memory":
+        return Memory(self.array[part], root=self.root or self)
+
+    @property
+    def described(self) -> Described:
+        """What kernels are told of it, made when it is first asked for."""
+        if self._described is None:
+            self._described = described(self.array)
+        return self._described
 
     def view(self, dtype: np.dtype) -> "Memory":
         """The same bytes as another dtype."""
@@ -114,7 +138,8 @@ def allocate(count: int, dtype: np.dtype) -> Memory:
         block = pool.take(size_class(max(count * dtype.itemsize, SMALLEST)))
     except MemoryError:
         raise DeviceError(_short(count * dtype.itemsize)) from None
-    return Memory(block.array(count, dtype), block)
+    array, known = block.array(count, dtype)
+    return Memory(array, block, None, known)
 
 
 def _short(asked: int) -> str:

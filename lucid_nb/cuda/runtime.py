@@ -4,20 +4,21 @@ Kernels are lazy: they compile at their first launch, for the types of that laun
 the grid only, whose limit is 2**31 - 1, and walks by the size of the grid, so no number of elements is too large.
 """
 
-import functools
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import config
 from ..errors import DeviceError
-from . import memory
+from . import launching, memory
 from .driver import SIMULATED, cuda, description, is_available, require, synchronize, unavailable  # noqa: F401
+from .launching import core_stream  # noqa: F401
 from .memory import Memory, allocate, download  # noqa: F401
 
 THREADS = 32 if SIMULATED else 256
@@ -89,6 +90,7 @@ class Slices(NamedTuple):
     blocks: int
 
 
+@lru_cache(maxsize=4096)
 def slices(outer: int, count: int, inner: int, chunks: int = 1) -> Slices:
     """The geometry of a kernel that combines along the middle axis of (outer, count, inner)."""
     columns = min(power_of_two(inner), WARP)
@@ -97,6 +99,7 @@ def slices(outer: int, count: int, inner: int, chunks: int = 1) -> Slices:
     return Slices(columns, lanes, tiles, grid(outer * tiles * chunks))
 
 
+@lru_cache(maxsize=4096)
 def chunks_of(outer: int, count: int, inner: int) -> int:
     """Into how many chunks a reduction is cut, by shape alone, so that results never depend on the device."""
     tiles = outer * ceil_div(inner, min(power_of_two(inner), WARP))
@@ -113,9 +116,9 @@ def upload(flat: np.ndarray) -> Memory:
     return memory.upload(flat)
 
 
-def address(flat: Any) -> int:
+def address(flat: Memory) -> int:
     """Where memory begins on the device; the simulator's is taken to be aligned."""
-    return 0 if SIMULATED else getattr(flat, "array", flat).device_ctypes_pointer.value
+    return 0 if SIMULATED else flat.described.address
 
 
 _simulator = threading.RLock()       # the simulator runs one kernel at a time
@@ -139,13 +142,12 @@ def _simulate(function: Any, blocks: int, threads: Any, arguments: list[Any]) ->
 def launch(function: Any, blocks: int, threads: Any, *arguments: Any) -> None:
     """Run a kernel on flat memory and scalars, asynchronously."""
     require("launch")
-    plain = [given.array if type(given) is Memory else given for given in arguments]
     if _watching.launches is not None:
-        _watching.launches.append((name_of(function), blocks, tuple(a for a in plain if isinstance(a, PLAIN))))
+        _watching.launches.append((name_of(function), blocks, tuple(a for a in arguments if isinstance(a, PLAIN))))
     if SIMULATED:
-        _simulate(function, blocks, threads, plain)
+        _simulate(function, blocks, threads, [given.array if type(given) is Memory else given for given in arguments])
     else:
-        _launcher(function, blocks, threads, _watching.stream)(*plain)
+        launching.launch(function, blocks, threads, _watching.stream, arguments)
     if config.check_nan or _watching.on:
         _finish(function)
 
@@ -178,11 +180,6 @@ def kept_launches(stream: Any = 0) -> Iterator[list[Launched]]:
         _watching.launches, _watching.stream = before
 
 
-def core_stream(stream: Any) -> Any:
-    """numba's stream as cuda.core's, which builds graphs."""
-    return cuda.cudadrv.driver._to_core_stream(stream)  # type: ignore[attr-defined]
-
-
 def is_building() -> bool:
     """Do launches of this thread go into a graph, so that nothing runs now?"""
     return _watching.stream != 0
@@ -206,11 +203,3 @@ def launch_each(function: Any, count: int, *arguments: Any) -> None:
     """Run a kernel(*arguments) whose threads walk by the size of the grid over `count` pieces, where there are any."""
     if count:
         launch(function, grid(ceil_div(count, THREADS)), THREADS, *arguments)
-
-
-@functools.lru_cache(maxsize=4096)
-def _launcher(function: Any, blocks: int, threads: Any, stream: Any) -> Any:
-    """A kernel with its geometry. Small arrays are no reason to warn of low occupancy."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return function[blocks, threads, stream]

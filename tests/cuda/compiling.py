@@ -32,6 +32,7 @@ class Launch(NamedTuple):
     types: tuple
     threads: int
     nbytes: int                    # of all memory that it was given: each is read or written once at least
+    arguments: tuple               # as they were given, memory on the host
 
     def compile(self, capability=FIRST):
         """Its machine code for a compute capability."""
@@ -97,7 +98,8 @@ def recorded():
     def launch(function, blocks, threads, *arguments):
         plain = [given.array if isinstance(given, Memory) else given for given in arguments]
         sizes = {id(given): given.nbytes for given in plain if isinstance(given, np.ndarray)}
-        found.append(Launch(function, tuple(map(typeof, plain)), int(np.prod(threads)), sum(sizes.values())))
+        found.append(Launch(function, tuple(map(typeof, plain)), int(np.prod(threads)), sum(sizes.values()),
+                            arguments))
 
     with mock.patch.multiple(runtime, allocate=lambda count, dtype: Memory(np.zeros(max(count, 1), dtype)),
                              upload=Memory, address=lambda flat: 0, download=lambda flat: flat, launch=launch), \

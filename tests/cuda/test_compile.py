@@ -17,6 +17,7 @@ from .compiling import FIRST
 from .conftest import why_not_compiling
 from .launches import array, cases
 from .launches.vocabulary import is_periodic
+from .offline import check_parameters
 from .streams import stream
 
 CASES = cases() if not why_not_compiling() else ()
@@ -45,6 +46,7 @@ def test_launches_compile_without_spills_and_fill_the_device(case):
     for launch in found:
         kernel = launch.compile()
         assert kernel.code[:4] == b"\x7fELF" and ".target sm_80" in kernel.ptx
+        check_parameters(launch.arguments, kernel.ptx)
         for complaint, reason in case.complaints(launch, FIRST):
             assert reason, (kernel.name, complaint)
         if case.family == "vocabulary" and case.dtype in ("float32", "complex64"):

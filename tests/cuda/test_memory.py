@@ -81,7 +81,7 @@ def test_out_of_memory_tells_what_is_pooled(monkeypatch):
 def test_arrays_over_a_block_are_kept_within_a_bound():
     block = memory.Block(512, memory.pool)
     for count in range(1, 40):
-        assert block.array(count, FLOAT).size == count
+        assert block.array(count, FLOAT)[0].size == count
     assert len(block.arrays) <= memory.KEPT and block.array(7, FLOAT) is block.array(7, FLOAT)
 
 
