@@ -123,6 +123,7 @@ from .backend import default_device as default_device
 from .backend import device as device
 from .backend import devices as devices
 from .backend import set_default_device as set_default_device
+from .backend import synchronize as synchronize
 from .calls import count_flops as count_flops
 from .creation import c_ as c_
 from .creation import mgrid as mgrid
@@ -863,7 +864,7 @@ def squeeze(x: Any, /, axis: Axes | None=None) -> Tensor:
 def stack(arrays: Sequence[Any], axis: builtins.int=0, out: Any=None, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
     """Arrays of one shape side by side along a new axis."""
 def std(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, ddof: builtins.float=0, keepdims: builtins.bool=False, *, where: Any=True, mean: Any=None, correction: builtins.float | None=None) -> Tensor:
-    """Standard deviation over axes, the square root of `var`; of equal elements it is 0, with gradient 0."""
+    """Standard deviation over axes, the square root of `var`; of equal elements it is 0, with all derivatives."""
 def sub(x: Operand, y: Operand, /) -> Tensor:
     """Difference, element by element."""
 def subtract(x: Operand, y: Operand, /) -> Tensor:

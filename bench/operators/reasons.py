@@ -48,6 +48,12 @@ def has_equal_places(difference: Difference) -> bool:
     return any(np.unique(row).size < row.size for row in planes.reshape(-1, planes.shape[-1]))
 
 
+def is_large_and_complex(difference: Difference) -> bool:
+    """Are there complex numbers whose last place is far from that of 1?"""
+    x = difference.call.inputs[0]
+    return x.dtype.kind == "c" and bool(np.abs(x).max(initial=0) > 1e3)
+
+
 NUMPYS = "NumPy's rule (the namespace is NumPy's): "
 REASONS = [
     Reason(NUMPYS + "a 0-d array has no axis 0. PyTorch takes it for one of shape (1,).",
@@ -62,7 +68,7 @@ REASONS = [
     Reason("Promotion is NumPy's: int32 and float32 give float64.", "clamp", "result gradient",
            says("dtype float64, float32", "the tensor float64")),
     Reason("Complex numbers are refused, with the remedy, by functions that NumPy does not have of them.",
-           "log*sumexp logaddexp sigmoid *softsign *tanhshrink *rms_norm *silu", "result", says("has no meaning")),
+           "logcumsumexp", "result", says("has no meaning")),
     Reason("A cast that would lose the imaginary part is refused, with the remedy.", "*softmax *softmin", "result",
            says("loses the imaginary part")),
     Reason("An index has as many axes as what it indexes. PyTorch lets an index without elements have any.",
@@ -76,6 +82,8 @@ REASONS = [
            "*ctc_loss", "gradient forward"),
     Reason("PyTorch's error: where two elements are put in one place, only the one that stands there has a gradient.",
            "*max_unpool*", "gradient forward", has_equal_places),
+    Reason("PyTorch's rounding: the weights of complex logsumexp are exp(x - logsumexp(x)), with the rounding of x in "
+           "their phase. mpmath agrees with ours.", "logsumexp", "gradient second", is_large_and_complex),
     Reason("PyTorch's error: ndtr below -8 is 0.", "special.ndtr", "result"),
     Reason("PyTorch's error: the slope 1/6 is rounded to float32.", "*hardsigmoid", "gradient forward"),
     Reason("PyTorch's error: 1e-12 is added to denominators of second derivatives.", "*binary_cross_entropy", "second"),
