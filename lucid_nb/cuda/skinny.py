@@ -86,4 +86,4 @@ def skinny_kernel(dtype: np.dtype, few: int, each: int, layout: Layout, epilogue
                     store_one(c, item * c_item + line * c_line + j * c_col, value)
             cuda.syncthreads()
             block += cuda.gridDim.x
-    return runtime.kernel(multiply, (BLOCK, 3))
+    return runtime.kernel(multiply, (BLOCK, 3 if number.itemsize < 16 else 2))

@@ -172,7 +172,7 @@ def tile_kernel(dtype: np.dtype, is_large: bool, a_layout: Layout, b_layout: Lay
                 epilogue: Epilogue) -> Any:
     """The kernel of a dtype and of operands that lie so. Rows of the result are whole if accesses fit in them."""
     number = number_of(dtype)
-    tile, scalar = tile_of(number, is_large), number.type
+    tile, scalar, int32, int64 = tile_of(number, is_large), number.type, np.int32, np.int64
     (y_threads, x_threads), (y_each, x_each), slice_depth = tile
     y_size, x_size, zero = tile.rows, tile.cols, scalar(0)
     a_each, b_each = tile.shares
@@ -201,15 +201,17 @@ def tile_kernel(dtype: np.dtype, is_large: bool, a_layout: Layout, b_layout: Lay
         a_values, b_values = cuda.local.array(y_each, dtype=scalar), cuda.local.array(x_each, dtype=scalar)
         a_next, b_next = cuda.local.array(a_each, dtype=scalar), cuda.local.array(b_each, dtype=scalar)
         own, lane = cuda.threadIdx.x // patch, cuda.threadIdx.x % patch
-        x, y = own % patches * x_patch + lane % x_patch, own // patches * y_patch + lane // x_patch
+        # What lives as long as the sums is held in 32 bits: a register more for it would be spilled.
+        x, y = int32(own % patches * x_patch + lane % x_patch), int32(own // patches * y_patch + lane // x_patch)
         y_tiles, x_tiles = (rows + y_size - 1) // y_size, (cols + x_size - 1) // x_size
         block = cuda.blockIdx.x
         while block < parts * batch * y_tiles * x_tiles:
             item, within = block // (y_tiles * x_tiles), block % (y_tiles * x_tiles)
             group = within // (GROUP * x_tiles) * GROUP
             height = min(y_tiles - group, GROUP)
-            top = (group + within % (GROUP * x_tiles) % height) * y_size
-            left = within % (GROUP * x_tiles) // height * x_size
+            y_tile = int32(group + within % (GROUP * x_tiles) % height)
+            x_tile = int32(within % (GROUP * x_tiles) // height)
+            top, left = int64(y_tile) * y_size, int64(x_tile) * x_size
             matrix, begin = item % batch, item // batch * chunk
             end = min(depth, begin + chunk)
             a_at = a_start + matrix // inner * a_outer + matrix % inner * a_inner

@@ -12,6 +12,9 @@ FRAGMENTS = ("whole rows of both operands stay in registers while they are multi
 LINES = ("the walk along a line is unrolled, by loads of 16 bytes: three or four blocks of 256 threads keep enough of "
          "them on their way; in fewer registers sums are spilled")
 
+SPILLED = ("a few places do not fit beside the sums in 128 registers; they are read again from memory that the first "
+           "cache holds, where a third of the sums would be the price of keeping them")
+
 
 def turned(shape, dtype):
     """A transposed view."""
@@ -24,25 +27,24 @@ def flops(rows, depth, cols):
 
 
 @launches(*FLOATS, *HALVES, "int8", "int32", "int64", "bool", "complex64", "complex128", flops=flops(SIDE, SIDE, SIDE),
-          registers=SUMS)
+          registers=SUMS, stack=SPILLED)
 def square(dtype):
     table.matmul(array((SIDE, SIDE), dtype), array((SIDE, SIDE), dtype))
 
 
-@launches("float32", "float64", "bfloat16", flops=flops(SIDE, SIDE, SIDE), registers=SUMS)
+@launches("float32", "float64", "bfloat16", flops=flops(SIDE, SIDE, SIDE), registers=SUMS, stack=SPILLED)
 def transposed_operands(dtype):
     table.matmul(turned((SIDE, SIDE), dtype), turned((SIDE, SIDE), dtype))
 
 
 @launches("float32", "float64", *HALVES, "complex64", flops=flops(4001, 4003, 4005), registers=SUMS,
-          stack=(
-    "where rows are not aligned every element has a place and a bound of its own; a few are read again, once a slice"))
+          stack=SPILLED)
 def ragged(dtype):
     table.linear(array((4001, 4003), dtype), turned((4003, 4005), dtype), array(4005, dtype),
                  "" if dtype.startswith("complex") else "relu")
 
 
-@launches(*FLOATS, *HALVES, flops=flops(SIDE, SIDE, SIDE), registers=SUMS)
+@launches(*FLOATS, *HALVES, flops=flops(SIDE, SIDE, SIDE), registers=SUMS, stack=SPILLED)
 def linear_with_relu(dtype):
     table.linear(array((SIDE, SIDE), dtype), turned((SIDE, SIDE), dtype), array(SIDE, dtype), "relu")
 
