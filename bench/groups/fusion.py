@@ -79,6 +79,7 @@ def others(function: Callable, arrays: list[np.ndarray]) -> dict[str, Callable]:
     """The forward call by the compilers that are there; torch.compile needs a C++ compiler."""
     found: dict[str, Callable] = {}
     if shutil.which("g++"):
+        torch.compiler.reset()          # the lambda below is one function to it, which it compiles some times only
         call, given = torch.compile(lambda *leaves: function(torch, *leaves)), [torch.tensor(x) for x in arrays]
         found["torch.compile"] = lambda: call(*given)
     if find_spec("jax"):
