@@ -22,6 +22,7 @@ from .masks import compress, expand, nonzero
 from .moments import moments
 from .normalization import normalize, remember
 from .normalization_grad import normalize_grad
+from .pooling import avg_pool, avg_pool_grad, max_pool, max_pool_grad
 from .random import dropout, random_bits
 from .reduce import arg_reduce, reduce
 from .runtime import description, is_available, synchronize, watch

@@ -199,11 +199,11 @@ def _row_bands(plan: Plan, chunk: int) -> tuple[int, int, int]:
     return bands, band, band * elements
 
 
-def max_pool_grad(g: np.ndarray, places: np.ndarray, sizes: Shape) -> np.ndarray:
-    """Zeros over the last axes, of these sizes, to which each element of g is added at its place."""
+def max_pool_grad(g: np.ndarray, places: np.ndarray, axes: tuple[Axis, ...]) -> np.ndarray:
+    """Zeros over the last axes to which each element of g is added at its place, which `max_pool` gave."""
     if narrow(g.dtype):
-        return max_pool_grad(g.astype(SINGLE), places, sizes).astype(g.dtype)
-    shape, run = _max_grad_step(g.shape, g.dtype, places.dtype, sizes)
+        return max_pool_grad(g.astype(SINGLE), places, axes).astype(g.dtype)
+    shape, run = _max_grad_step(g.shape, g.dtype, places.dtype, tuple([axis.size for axis in axes]))
     result = memory.empty(shape, g.dtype)
     run(contiguous(g), contiguous(places), result)
     return result

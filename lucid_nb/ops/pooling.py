@@ -72,10 +72,10 @@ def _max_pool(table: Table, x: Any, axes: Axes) -> tuple[Any, Any]:
     return _restored(table, values, shape), _restored(table, where, shape)
 
 
-def _max_pool_grad(table: Table, g: Any, places: Any, sizes: Shape) -> Any:
+def _max_pool_grad(table: Table, g: Any, places: Any, axes: Axes) -> Any:
     if table.has("max_pool_grad"):
-        return table.max_pool_grad(g, places, sizes)
-    lead, results = tuple(g.shape)[:len(g.shape) - len(sizes)], tuple(g.shape)[len(g.shape) - len(sizes):]
+        return table.max_pool_grad(g, places, axes)
+    lead, results, sizes = _lead(tuple(g.shape), axes), _results(axes), _sizes(axes)
     zeros = table.full((product(lead), product(sizes)), 0, table.dtype_of(g))
     flat = [table.reshape(part, (product(lead), product(results))) for part in (places, g)]
     return table.reshape(registry["add_along"].run((zeros, *flat), {"axis": 1}), (*lead, *sizes))
@@ -113,14 +113,14 @@ def _avg_pool_grad(table: Table, g: Any, axes: Axes, include_padding: bool, divi
 
 # ---------------------------------------------------------------------------------------------- primitives
 def _pull_max(ops: Any, info: Info, g: Any, places: Any, axes: Axes) -> tuple:
-    return (ops.max_pool_grad(g[0], places, sizes=_sizes(axes)) if 0 in g else None,)
+    return (ops.max_pool_grad(g[0], places, axes=axes) if 0 in g else None,)
 
 
-def _pull_max_grad(ops: Any, info: Info, g: Any, places: Any, sizes: Shape) -> tuple:
+def _pull_max_grad(ops: Any, info: Info, g: Any, places: Any, axes: Axes) -> tuple:
     """Elements of g at the places."""
     shape = info.shape(0)
-    planes, count = product(shape[:len(shape) - len(sizes)]), product(shape[len(shape) - len(sizes):])
-    flat = ops.reshape(g, shape=(planes, product(sizes)))
+    planes, count = product(_lead(shape, axes)), product(_results(axes))
+    flat = ops.reshape(g, shape=(planes, product(_sizes(axes))))
     found = ops.take_along(flat, ops.reshape(places, shape=(planes, count)), axis=1)
     return ops.reshape(found, shape=shape), None
 

@@ -71,7 +71,7 @@ def test_maxima_are_those_of_the_definition(geometry, dtype, planes, awkward):
     slopes = np.zeros((planes, int(np.prod(sizes))))
     for plane in range(planes):
         np.add.at(slopes[plane], places[plane].ravel(), g[plane].ravel())
-    found = pooling.max_pool_grad(g, places, sizes)
+    found = pooling.max_pool_grad(g, places, axes)
     assert np.allclose(found, slopes.reshape(x.shape), rtol=1e-5, atol=1e-5)
     check_guards()
 
@@ -172,8 +172,8 @@ def test_narrow_floats_are_computed_in_single_precision(dtype):
     for narrow, single in ((pooling.avg_pool(x, axes, True, None), pooling.avg_pool(wide, axes, True, None)),
                            (pooling.avg_pool_grad(values, axes, True, None),
                             pooling.avg_pool_grad(values.astype(np.float32), axes, True, None)),
-                           (pooling.max_pool_grad(values, places, (9, 9)),
-                            pooling.max_pool_grad(values.astype(np.float32), places, (9, 9)))):
+                           (pooling.max_pool_grad(values, places, axes),
+                            pooling.max_pool_grad(values.astype(np.float32), places, axes))):
         assert narrow.dtype == dtype and np.array_equal(narrow, single.astype(dtype))
 
 
@@ -194,7 +194,7 @@ def test_results_are_the_same_for_any_threads(kernel, stride):
         for count in (1, 2):
             threads.set_num_threads(count)
             values, places = pooling.max_pool(x, axes)
-            found.append([values, places, pooling.max_pool_grad(values, places, (150, 170)),
+            found.append([values, places, pooling.max_pool_grad(values, places, axes),
                           pooling.avg_pool(x, axes, True, None), pooling.avg_pool_grad(values, axes, True, None)])
     finally:
         threads.set_num_threads(before)
