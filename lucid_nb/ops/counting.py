@@ -29,16 +29,21 @@ _tally = Primitive("tally", lambda table, places, weights, bins: table.scatter_a
                    flops=flops.per_input(1, 1))
 
 
-def tallied(op: str, places: np.ndarray, weights: Tensor | None, bins: int, device: str) -> Tensor:
-    """How often each of 0 to bins - 1 occurs (int64), or the sums of weights there, in order."""
-    table = backend.table(device)
+def tallied(op: str, places: Any, weights: Tensor | None, bins: int, device: str) -> Tensor:
+    """How often each of 0 to bins - 1 occurs (int64), or the sums of weights there, in order.
+
+    The places are raw, on the host or on the device.
+    """
+    table, counter = backend.table(device), backend.of(places)
     shapes.check_sizes(op, (bins,))
     if weights is None:
         try:
-            return fresh(table.from_numpy(backend.table("cpu").bincount(places, bins)))
+            counts = counter.bincount(places, bins)
+            return fresh(counts if counter is table else table.from_numpy(counts))
         except MemoryError as error:
             raise out_of_memory(op, f"counting in {bins} bins", error) from error
-    found: Tensor = apply(_tally, (fresh(table.from_numpy(places)), weights), {"bins": bins})
+    there = fresh(places if counter is table else table.from_numpy(places))
+    found: Tensor = apply(_tally, (there, weights), {"bins": bins})
     return found
 
 
@@ -59,6 +64,25 @@ def _weights(op: str, weights: Any, like: tuple[int, ...], device: str) -> Tenso
     return reshape(found, -1)
 
 
+def _countable(x: Any) -> Any:
+    """The raw array of a tensor whose device counts by itself, so that it need not come to the host; else None."""
+    if not isinstance(x, Tensor) or x.device == "cpu" or x.size == 0:
+        return None
+    raw = x.refresh().raw
+    table = backend.of(raw)
+    return raw if table is backend.table(x.device) and table.has("bincount") else None
+
+
+def _places(x: Any) -> Any:
+    """Integers to count, as raw int64: where they are if their device counts by itself, else on the host."""
+    raw = _countable(x)
+    if raw is not None and (x.dtype.kind in "bi" or (x.dtype.kind == "u" and x.itemsize < 8)):
+        return backend.of(raw).cast(raw, INDEX)
+    positions = _host("bincount", x)
+    positions = host_positions("bincount", x) if positions.dtype.kind != "b" else positions
+    return positions.astype(INDEX, copy=False)
+
+
 def _device_of(x: Any) -> str:
     return x.device if isinstance(x, Tensor) else backend.default_device()
 
@@ -73,14 +97,13 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     >>> lnb.bincount([1, 1, 3])
     tensor([0, 2, 0, 1])
     """
-    positions = host_positions("bincount", x) if _host("bincount", x).dtype.kind != "b" else _host("bincount", x) * 1
-    if positions.ndim != 1:
+    positions = _places(x)
+    if len(positions.shape) != 1:
         raise ShapeError(f"bincount: integers of shape {positions.shape}. Use one axis.")
     minlength = shapes.as_integer("bincount", "minlength", minlength)
     if minlength < 0:
         raise ShapeError(f"bincount: minlength {minlength} is negative. Use 0 or more.")
-    positions = positions.astype(INDEX, copy=False)
-    low, high = backend.table("cpu").span(positions) if positions.size else (0, -1)
+    low, high = backend.of(positions).span(positions) if positions.size else (0, -1)
     if low < 0:
         raise ShapeError(f"bincount: {low} is negative. Use integers from 0 on.")
     device = _device_of(x)
@@ -183,6 +206,10 @@ def histogram(x: Any, /, bins: Any = 10, range: Any = None, density: bool | None
     >>> lnb.histogram([1.0, 2.0, 1.0], bins=[0, 1, 2, 3])
     (tensor([0, 2, 1]), tensor([0, 1, 2, 3]))
     """
+    if weights is None and np.ndim(bins) == 0 and not isinstance(bins, str) and _countable(x) is not None:
+        counted = _histogram_there(x, bins, range)
+        if counted is not None:
+            return _finished(*counted, density)
     host, device = _host("histogram", x), _device_of(x)
     found = _weights("histogram", weights, host.shape, device)
     edges, is_equal = _edges("histogram", host, bins, range, weights)
@@ -192,11 +219,29 @@ def histogram(x: Any, /, bins: Any = 10, range: Any = None, density: bool | None
     else:
         counts = tallied("histogram", _bin_places(host, edges, is_equal), found, count + 1, device)
         counts = counts.moved(Slice((slice(0, count),))) if count >= 0 else counts
-    limits = fresh(backend.table(device).from_numpy(edges))
+    return _finished(counts, edges, density)
+
+
+def _histogram_there(x: Tensor, bins: Any, range: Any) -> tuple[Tensor, np.ndarray] | None:
+    """Counts by a device of its own, which tells the host the extremes alone, and the edges; None where it cannot."""
+    if x.dtype.kind not in "fiu":
+        return None
+    ends = np.array([x.min().item(), x.max().item()], x.dtype)
+    edges, _ = _edges("histogram", ends, bins, range, None)
+    if not _fits_float64(ends):
+        return None
+    raw = x.refresh().raw
+    table = backend.of(raw)
+    return fresh(table.histogram(raw, table.from_numpy(edges.astype(DOUBLE)))), edges
+
+
+def _finished(counts: Tensor, edges: np.ndarray, density: bool | None) -> tuple[Tensor, Tensor]:
+    """Counts, as a density where that is asked for, and edges, on the device of the counts."""
+    table = backend.table(counts.device)
     if density:
-        widths = fresh(backend.table(device).from_numpy(np.diff(edges).astype(_accumulator(device))))
+        widths = fresh(table.from_numpy(np.diff(edges).astype(_accumulator(counts.device))))
         counts = counts / widths / counts.sum()
-    return counts, limits
+    return counts, fresh(table.from_numpy(edges))
 
 
 @public(method=False)

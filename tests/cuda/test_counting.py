@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lucid_nb as lnb
 import lucid_nb.cuda as table
+from lucid_nb.cuda import runtime
 from lucid_nb.cuda.counting import FEW
 
 from .test_scan import call
@@ -50,3 +52,49 @@ def test_edges_decide_where_the_quotient_is_rounded():
     edges = np.linspace(0.1, 0.7, 8)
     x = np.concatenate([edges, np.nextafter(edges, 0), np.nextafter(edges, 1)])
     np.testing.assert_array_equal(call("histogram", x, edges), np.histogram(x, edges)[0])
+
+
+# ------------------------------------------------------------------------------------------------------ functions
+COUNTED = [np.array([3, 0, 3, 1, 7]), np.array([True, False, True]), np.array([5, 5], "uint8"), np.array([], "int64")]
+
+
+@pytest.mark.parametrize("host", COUNTED, ids=lambda host: str(host.dtype))
+def test_bincount_of_a_tensor_is_numpys(host):
+    x = lnb.tensor(host, device="cuda")
+    found = lnb.bincount(x, minlength=2)
+    np.testing.assert_array_equal(found.to("cpu").numpy(), np.bincount(host, minlength=2))
+    weights = np.arange(host.size) + 0.5
+    found = lnb.bincount(x, lnb.tensor(weights, device="cuda"))
+    np.testing.assert_array_equal(found.to("cpu").numpy(), np.bincount(host, weights))
+    assert found.device == "cuda"
+
+
+@pytest.mark.parametrize("make", [lambda: np.array([1, -2]), lambda: np.array([[1]]), lambda: np.array([1.5])])
+def test_bincount_refuses_as_on_the_cpu(make):
+    with pytest.raises(lnb.errors.LucidError) as expected:
+        lnb.bincount(lnb.tensor(make()))
+    with pytest.raises(type(expected.value)) as found:
+        lnb.bincount(lnb.tensor(make(), device="cuda"))
+    assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("options", [{}, {"bins": 3}, {"bins": 4, "range": (0, 2)}, {"density": True}])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "bfloat16", "bool"])
+def test_histogram_of_a_tensor_is_the_cpus(dtype, options):
+    x = lnb.tensor([0.0, 1, 1, 3, 2.5, -1]).astype(dtype)
+    for found, expected in zip(lnb.histogram(x.to("cuda"), **options), lnb.histogram(x, **options)):
+        assert found.device == "cuda" and found.dtype == expected.dtype
+        np.testing.assert_allclose(found.to("cpu").numpy(), expected.numpy(), rtol=1e-15)
+
+
+def test_histogram_does_not_copy_the_data_to_the_host(monkeypatch):
+    x = lnb.arange(100, dtype="float64", device="cuda")
+    moved, download = [], runtime.download
+
+    def counted(flat):
+        moved.append(flat.size)
+        return download(flat)
+    monkeypatch.setattr(runtime, "download", counted)
+    lnb.histogram(x, 5)
+    lnb.bincount(lnb.arange(100, device="cuda"))
+    assert max(moved) <= 2
