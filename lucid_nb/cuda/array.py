@@ -119,10 +119,17 @@ def collapse(shape: Shape, strides: tuple[Shape, ...]) -> tuple[Shape, tuple[Sha
 
 
 # ---------------------------------------------------------------------------------------------- memory and hosts
+@lru_cache(maxsize=4096)
+def _layout(shape: Shape, dtype: np.dtype) -> tuple[int, np.dtype, Shape]:
+    """How many elements, of what in memory, and their strides."""
+    return prod(shape), storage(dtype), row_major(shape)
+
+
 def empty(shape: Shape, dtype: np.dtype) -> DeviceArray:
     """Uninitialised memory."""
     shape = tuple(shape)
-    return DeviceArray(runtime.allocate(prod(shape), storage(dtype)), shape, row_major(shape), 0, dtype)
+    count, stored, strides = _layout(shape, dtype)
+    return DeviceArray(runtime.allocate(count, stored), shape, strides, 0, dtype)
 
 
 def from_numpy(array: np.ndarray) -> DeviceArray:

@@ -105,7 +105,7 @@ def launch(function: Any, blocks: int, threads: Any, stream: Any, arguments: Seq
     form, dtypes = _form(function, types), []
     for place in form.places:
         memory = values[place]
-        values[place] = memory.described.parameters
+        values[place] = memory.parameters
         dtypes.append(memory.array.dtype)
     launcher = form.launchers.get(key := tuple(dtypes))
     if launcher is None or not _sent(launcher, blocks, threads, stream, values):

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,13 +100,21 @@ def taken_from(other: Pool) -> Iterator[None]:
 class Memory:
     """Flat memory as arrays hold it: numba's array, and the block that goes back when the last view has gone."""
 
-    __slots__ = ("_described", "array", "block", "is_read_only", "root", "size")
+    __slots__ = ("address", "array", "block", "is_read_only", "parameters", "root", "size")
 
     def __init__(self, array: Any, block: Block | None = None, root: "Memory | None" = None,
                  known: Described | None = None) -> None:
-        self.array, self.block, self.size = array, block, array.size
-        self.root, self._described = root, known
+        self.array, self.block, self.size, self.root = array, block, array.size, root
         self.is_read_only: bool = root is not None and root.is_read_only
+        if known is not None:
+            self.address, self.parameters = known
+
+    def __getattr__(self, name: str) -> Any:
+        """What kernels are told of views and of borrowed memory is found when it is first asked for."""
+        if name not in Described._fields:
+            raise AttributeError(f"Memory has no attribute {name!r}")
+        self.address, self.parameters = described(self.array)
+        return getattr(self, name)
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if self.block is not None and not is_finalizing():
@@ -113,13 +122,6 @@ class Memory:
 
     def __getitem__(self, part: slice) -> "Memory":
         return Memory(self.array[part], root=self.root or self)
-
-    @property
-    def described(self) -> Described:
-        """What kernels are told of it, made when it is first asked for."""
-        if self._described is None:
-            self._described = described(self.array)
-        return self._described
 
     def view(self, dtype: np.dtype) -> "Memory":
         """The same bytes as another dtype."""
@@ -130,12 +132,17 @@ class Memory:
         return (self.root or self) is (other.root or other)
 
 
+@lru_cache(maxsize=4096)
+def _block_size(count: int, dtype: np.dtype) -> int:
+    return size_class(max(count * dtype.itemsize, SMALLEST))
+
+
 def allocate(count: int, dtype: np.dtype) -> Memory:
     """Uninitialised memory for `count` elements of a storage dtype; never of size 0, which CUDA refuses."""
     require("empty")
-    count = max(count, 1)
+    count = count or 1
     try:
-        block = pool.take(size_class(max(count * dtype.itemsize, SMALLEST)))
+        block = pool.take(_block_size(count, dtype))
     except MemoryError:
         raise DeviceError(_short(count * dtype.itemsize)) from None
     array, known = block.array(count, dtype)

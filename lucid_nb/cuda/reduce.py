@@ -6,7 +6,7 @@ bits on every device. There are no warp intrinsics: the simulator lacks them.
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -212,12 +212,17 @@ def _reduce_kernel(kind: str, source: np.dtype, accumulate: np.dtype, result: np
 # --------------------------------------------------------------------------------------------------------- drivers
 def as_slices(raw: DeviceArray, axes: Shape) -> tuple[Any, Sizes]:
     """Flat memory and (outer, count, inner) of an array whose sorted `axes` are combined, copied if they are apart."""
-    kept = tuple(a for a in range(raw.ndim) if a not in axes)
+    order, sizes = _grouped(raw.shape, axes)
+    return flat(raw if order is None else geometry.permute(raw, order)), sizes
+
+
+@lru_cache(maxsize=4096)
+def _grouped(shape: Shape, axes: Shape) -> tuple[Shape | None, Sizes]:
+    """The order of axes in which those to combine lie side by side, where it is another, and (outer, count, inner)."""
+    kept, count = tuple([a for a in range(len(shape)) if a not in axes]), prod([shape[a] for a in axes])
     if axes != tuple(range(axes[0], axes[0] + len(axes))):
-        raw = geometry.permute(raw, kept + axes)
-        axes = tuple(range(len(kept), raw.ndim))
-    outer, inner = prod(raw.shape[:axes[0]]), prod(raw.shape[axes[-1] + 1:])
-    return flat(raw), (outer, prod(raw.shape[a] for a in axes), inner)
+        return kept + axes, (prod([shape[a] for a in kept]), count, 1)
+    return None, (prod(shape[:axes[0]]), count, prod(shape[axes[-1] + 1:]))
 
 
 def launch_slices(kernel: Any, sizes: Sizes, *operands: Any) -> None:

@@ -118,7 +118,7 @@ def upload(flat: np.ndarray) -> Memory:
 
 def address(flat: Memory) -> int:
     """Where memory begins on the device; the simulator's is taken to be aligned."""
-    return 0 if SIMULATED else flat.described.address
+    return 0 if SIMULATED else flat.address
 
 
 _simulator = threading.RLock()       # the simulator runs one kernel at a time
