@@ -5,6 +5,7 @@ arguments as the parameters of the kernel, side by side, each at a multiple of i
 """
 
 import ctypes
+import re
 import struct
 import threading
 import warnings
@@ -37,7 +38,8 @@ STOPPED = ("ILLEGAL_ADDRESS", "LAUNCH_FAILED", "LAUNCH_TIMEOUT", "ILLEGAL_INSTRU
            "INVALID_ADDRESS_SPACE", "INVALID_PC", "HARDWARE_STACK_ERROR")
 REMEDIES = dict.fromkeys(STOPPED, "A kernel launched before has stopped, and its memory is lost: restart the process, "
                          "and look for the op under autograd.detect_anomaly().")
-REMEDIES["OUT_OF_MEMORY"] = "Use smaller batches, or delete tensors."
+REMEDIES |= {"OUT_OF_MEMORY": "Use smaller batches, or delete tensors.",
+             "UNSUPPORTED_PTX_VERSION": "Update NVIDIA's driver to 580 or newer."}
 
 
 class Launcher(NamedTuple):
@@ -110,7 +112,7 @@ def launch(function: Any, blocks: int, threads: Any, stream: Any, arguments: Seq
     launcher = form.launchers.get(key := tuple(dtypes))
     if launcher is None or not _sent(launcher, blocks, threads, stream, values):
         plain = [given.array if type(given) is Memory else given for given in arguments]
-        _configured(function, blocks, threads, stream)(*plain)
+        _by_numba(function, blocks, threads, stream, plain)
         if key not in form.launchers:
             form.launchers[key] = _launcher(function, form.letters, plain)
 
@@ -133,7 +135,7 @@ def _sent(launcher: Launcher, blocks: int, threads: Any, stream: Any, values: li
     status, = driver.cuLaunchKernel(launcher.handle, blocks, 1, 1, x, y, 1, 0, _handle(stream), 0, settings)
     spare.append(buffer)
     if status:
-        raise DeviceError(_refused(launcher, status))
+        raise DeviceError(_refused(launcher.name, status.name.removeprefix("CUDA_ERROR_")))
     return True
 
 
@@ -147,10 +149,9 @@ def core_stream(stream: Any) -> Any:
     return cuda.cudadrv.driver._to_core_stream(stream)  # type: ignore[attr-defined]
 
 
-def _refused(launcher: Launcher, status: Any) -> str:
-    error = status.name.removeprefix("CUDA_ERROR_")
+def _refused(name: str, error: str) -> str:
     remedy = REMEDIES.get(error, "Check nvidia-smi, and restart the process.")
-    return f"{launcher.name}: the driver did not launch this kernel ({error}). {remedy}"
+    return f"{name}: the driver did not launch this kernel ({error}). {remedy}"
 
 
 # ------------------------------------------------------------------------------------------------------ by numba
@@ -160,6 +161,16 @@ def _configured(function: Any, blocks: int, threads: Any, stream: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return function[blocks, threads, stream]
+
+
+def _by_numba(function: Any, blocks: int, threads: Any, stream: Any, plain: Sequence[Any]) -> None:
+    try:
+        _configured(function, blocks, threads, stream)(*plain)
+    except Exception as error:       # the driver's errors share no base class
+        found = re.search(r"CUDA_ERROR_(\w+)", str(error))
+        if found is None:
+            raise
+        raise DeviceError(_refused(function.py_func.__name__, found[1])) from error
 
 
 def _launcher(function: Any, letters: Sequence[str | None], plain: Sequence[Any]) -> Launcher | None:

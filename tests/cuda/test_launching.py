@@ -147,6 +147,19 @@ def test_errors_of_the_driver_name_the_kernel_and_the_remedy(gpu, error, remedy)
     assert gpu.sent[-1].parameters == np.int64(4).tobytes()
 
 
+@pytest.mark.parametrize("given, error, text", [
+    (RuntimeError("CUDA_ERROR_OUT_OF_MEMORY: no memory"), DeviceError, r"^kernel: .* \(OUT_OF_MEMORY\)\. Use smaller"),
+    (TypeError("no such type"), TypeError, "no such type")])
+def test_errors_of_the_first_launch_are_those_of_later_ones(gpu, given, error, text):
+    kernel = Dispatcher()
+
+    def refuse(*_):
+        raise given
+    kernel.launch = refuse
+    with pytest.raises(error, match=text):
+        launch(kernel, 3)
+
+
 def test_launches_while_the_driver_reads_leave_the_parameters_alone(gpu):
     """By another thread, which has a context and buffers of its own, or by a finaliser in the same one."""
     kernel = compiled_for(3)
