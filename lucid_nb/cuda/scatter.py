@@ -112,6 +112,60 @@ def scatter_add(raw: DeviceArray, index: DeviceArray, values: DeviceArray) -> De
     return _joined("sum", raw, index, values)
 
 
+# -------------------------------------------------------------------------------------------------------- sums of rows
+@runtime.kernel
+def _starts_kernel(count, index, order, starts, length):
+    i = cuda.grid(1)
+    while i < count:
+        low, high = 0, length
+        while low < high:
+            middle = (low + high) // 2
+            if index[order[middle]] < i:
+                low = middle + 1
+            else:
+                high = middle
+        starts[i] = low
+        i += cuda.gridsize(1)
+
+
+def segments(index: DeviceArray, size: int) -> tuple[Any, Any]:
+    """The places that sort an index of positions below `size`, stably, and where each position's begin among them:
+    size + 1 numbers, the last of which is how many places there are."""
+    order, starts = _order(index, size), geometry.empty((size + 1,), INT64)
+    runtime.launch_each(_starts_kernel, size + 1, size + 1, flat(index), order.memory, starts.memory, index.size)
+    return order.memory, starts.memory
+
+
+@cache
+def _sum_kernel(dtype: np.dtype) -> Any:
+    number = np.dtype(np.uint8) if dtype == BOOL else compute(dtype)
+    load, store, combine, zero = widen_to(dtype, number), narrow(dtype), _combiner("sum", dtype, number), number.type(0)
+
+    def sum_rows(count, order, starts, values, y, row_size):
+        i = cuda.grid(1)
+        while i < count:
+            row = i // row_size
+            column, j, stop = i - row * row_size, starts[row], starts[row + 1]
+            total = zero
+            while j < stop:
+                total = combine(total, load(values[order[j] * row_size + column]))
+                j += 1
+            y[i] = store(total)
+            i += cuda.gridsize(1)
+    return runtime.kernel(sum_rows)
+
+
+def sum_rows(index: DeviceArray, values: DeviceArray, size: int) -> DeviceArray:
+    """`scatter_add` to `size` rows of zeros, which are written only once."""
+    shape = (size, *values.shape[index.ndim:])
+    if values.size == 0:
+        return full(shape, 0, values.element)
+    result = geometry.empty(shape, values.element)
+    runtime.launch_each(_sum_kernel(values.element), result.size, result.size, *segments(index, size), flat(values),
+                        result.memory, prod(shape[1:]))
+    return result
+
+
 # ---------------------------------------------------------------------------------------------------- along an axis
 @runtime.kernel
 def _places_kernel(count, index, places, size, taken, inner):

@@ -17,6 +17,7 @@ def rows(dtype):
     table.gather(matrix, index)
     table.scatter(matrix, index, array((50_000, 128), dtype))
     table.scatter_add(matrix, index, array((50_000, 128), dtype))
+    table.sum_rows(index, array((50_000, 128), dtype), 100_000)
 
 
 @launches("float32", "bfloat16", "int8", registers=SCANS)

@@ -1,0 +1,56 @@
+"""Resampling along an axis by a sparse matrix: a thread for each result, which is a sum of few elements in order."""
+
+from functools import cache, lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from . import array as geometry
+from . import runtime
+from .array import DeviceArray
+from .copy import flat
+from .runtime import cuda
+from .scalars import compute, narrow, widen_to
+
+KEPT = 256             # matrices that stay on the device, as many as are kept on the host
+
+
+@cache
+def _kernel(dtype: np.dtype) -> Any:
+    number = compute(dtype)
+    load, store, zero = widen_to(dtype, number), narrow(dtype), number.type(0)
+
+    def resample(count, x, starts, places, weights, y, size, results, inner):
+        i = cuda.grid(1)
+        while i < count:
+            line = i // inner
+            outer = line // results
+            row = line - outer * results
+            first, total = outer * size * inner + i - line * inner, zero
+            for k in range(starts[row], starts[row + 1]):
+                total += weights[k] * load(x[first + places[k] * inner])
+            y[i] = store(total)
+            i += cuda.gridsize(1)
+    return runtime.kernel(resample)
+
+
+@lru_cache(KEPT)
+def _on_device(given: bytes, dtype: np.dtype, wanted: np.dtype) -> Any:
+    """Part of a matrix on the device; the host sends the same one only once."""
+    return runtime.upload(np.frombuffer(given, dtype).astype(wanted))
+
+
+def resample(x: DeviceArray, axis: int, starts: np.ndarray, places: np.ndarray, weights: np.ndarray) -> DeviceArray:
+    """The product of a matrix with an axis of x, which is of floats.
+
+    Row j of the matrix has weights[k] in column places[k] for k from starts[j] up to starts[j + 1].
+    """
+    size, results, inner = x.shape[axis], len(starts) - 1, prod(x.shape[axis + 1:])
+    result = geometry.empty((*x.shape[:axis], results, *x.shape[axis + 1:]), x.element)
+    if result.size:
+        matrix = [_on_device(part.tobytes(), part.dtype, wanted) for part, wanted in (
+            (starts, starts.dtype), (places, places.dtype), (weights, compute(x.element)))]
+        runtime.launch_each(_kernel(x.element), result.size, result.size, flat(x), *matrix, result.memory, size,
+                            results, inner)
+    return result
