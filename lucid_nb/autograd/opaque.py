@@ -9,7 +9,7 @@ from .. import shapes, tape, trees
 from ..apply import version_of
 from ..array import Tensor, fresh, ndarray
 from ..backward import RecordingRunner, Runner
-from ..batched import Batched, levels_of, merged
+from ..batched import Batched, Within, levels_of, merged
 from ..dtypes import is_inexact
 from ..errors import DTypeError, GradError, ShapeError, described
 from ..facts import Facts
@@ -53,6 +53,11 @@ class Opaque(Primitive):
     def record(self, inputs: Sequence[Tensor], edges: Sequence[Any], outputs: Sequence[Tensor],
                saved: Sequence[Tensor], is_single: bool) -> tape.Node:
         """The node of the call. Its results get it, or its ports, from `led_from`."""
+        levels = merged(*[levels_of(x.raw) for x in (*inputs, *outputs, *saved)])
+        if levels:               # an input that is the same for all examples gets the sum of their gradients
+            inside = {id(x): lifted(x, levels) for x in inputs}
+            edges = [None if edge is None else inside[id(x)].node for x, edge in zip(inputs, edges)]
+            inputs, saved = [inside[id(x)] for x in inputs], [inside.get(id(x), x) for x in saved]
         ends = (*inputs, *outputs)
         like = [(x.raw.shape, x.raw.dtype) if type(x.raw) is ndarray else (x.shape, x.dtype) for x in ends]
         self.places = [*map(dict(zip(map(id, ends), count())).get, map(id, saved))]
@@ -105,7 +110,9 @@ class Opaque(Primitive):
         on = next(iter(parts.values()))
         arriving = self._whole(call, parts, node.like[self.count:], on)
         before = [*map(_writes, arriving)]
-        found = self.gradients(self.kept(node, call), arriving)
+        kept = self.kept(node, call)
+        with _levels_of(*kept, *arriving):
+            found = self.gradients(kept, arriving)
         if [*map(_writes, arriving)] != before:
             raise GradError(f"{self.name}: {self.rule} wrote into a gradient that it got, which others may hold. Let "
                             "it work on a copy.")
@@ -121,7 +128,9 @@ class Opaque(Primitive):
         parts = {number: t for number, t in enumerate(tangents) if t is not None}
         on = next(iter(parts.values()))
         moving = self._whole(call, parts, node.like[:self.count], on)
-        found = self.tangents(self.kept(node, call), moving)
+        kept = self.kept(node, call)
+        with _levels_of(*kept, *moving):
+            found = self.tangents(kept, moving)
         fit = partial(self._fitted, call, self.push_rule, "result")
         pushed = {number: fit(number, t, like, on)
                   for number, (t, like) in enumerate(zip(found, node.like[self.count:])) if t is not None}
@@ -174,6 +183,11 @@ def traced(name: str, function: Callable, arguments: Sequence[Any]) -> Any:
         return tuple(found)
     found = as_step(name, call, tensors)
     return None if found is None else trees.unflatten(results[0], found)
+
+
+def _levels_of(*given: Tensor | None) -> Within:
+    """A block within the levels of `vmap` of what a rule gets, even if they ended: it may write into new memory."""
+    return Within(merged(*[levels_of(t.raw) for t in given if t is not None]))
 
 
 def _writes(x: Tensor | None) -> int:

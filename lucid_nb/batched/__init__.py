@@ -6,8 +6,8 @@ a rule for each entry, written over the entries of the device below, which may i
 
 from . import elementwise, indexing, movement, products, reduction  # noqa: F401
 from .device import Device
-from .levels import active, arranged, built, examples, levels_of, merged, taken_apart
+from .levels import Within, active, arranged, built, examples, levels_of, merged, taken_apart
 from .raw import Batched, Level, over
 
-__all__ = ["Batched", "Device", "Level", "active", "arranged", "built", "examples", "levels_of", "merged", "over",
-           "taken_apart"]
+__all__ = ["Batched", "Device", "Level", "Within", "active", "arranged", "built", "examples", "levels_of", "merged",
+           "over", "taken_apart"]

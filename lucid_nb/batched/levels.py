@@ -34,6 +34,24 @@ def _level(size: int) -> Level:
 active = Active()
 
 
+class Within:
+    """A block that is within these levels too, which may have ended: what is made in it can hold their examples."""
+
+    __slots__ = ("before", "levels")
+
+    def __init__(self, levels: Sequence[Level]) -> None:
+        self.levels = levels
+
+    def __enter__(self) -> None:
+        self.before, active.levels = active.levels, [*merged(active.levels, self.levels)]
+
+    def __exit__(self, *_: object) -> None:
+        active.levels = self.before
+        for level in self.levels:
+            if level not in active.levels:
+                level.roots.clear()
+
+
 def taken_apart(raw: Any) -> tuple[Any, Levels]:
     """The memory below all levels, whose first axes belong to them, and the levels; None for those of constants."""
     found: list[Level | None] = []

@@ -211,7 +211,18 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 
 
 def as_value(target: Tensor, value: Any) -> Tensor:
-    """What is written, as a tensor on the target's device."""
+    """What is written, as a tensor on the target's device, and within `vmap` in the target's levels."""
+    found = _on_device(target, value)
+    return found if backend.batching.fit is None else backend.batching.fit("setitem", target, found)
+
+
+def beside(x: Tensor, value: Any) -> list[Tensor]:
+    """x, of which a copy is to be made, and what will be written into that, in the levels of `vmap` of both."""
+    found = [x, _on_device(x, value)]
+    return found if backend.batching.lift is None else backend.batching.lift(found)
+
+
+def _on_device(target: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         found = value.refresh()
     elif type(value) in dtypes.WEAK:
@@ -227,7 +238,7 @@ def as_value(target: Tensor, value: Any) -> Tensor:
     if found.device != target.device:
         raise DeviceError(f"setitem: the value lives on {found.device}, the tensor on {target.device}. "
                           f"Use .to({target.device!r}).")
-    return found if backend.batching.fit is None else backend.batching.fit("setitem", target, found)
+    return found
 
 
 def without_leading(value: Tensor, ndim: int) -> Tensor:

@@ -136,6 +136,8 @@ def _constant(x: Tensor, pairs: tuple[tuple[int, int], ...], values: Pairs) -> T
 def _by_axis(x: Tensor, pairs: tuple[tuple[int, int], ...], fill: Callable, facts: Pairs) -> Tensor:
     """`fill(x, axis, (before, after), facts of the axis)` gives the parts before and after each axis, in turn."""
     tensors = [fact for pair in facts for fact in pair if isinstance(fact, Tensor)]
+    if backend.batching.lift is not None:
+        x = backend.batching.lift([x, *tensors])[0]            # which becomes the array that they are written into
     if backend.of(x.raw).aliases and not (tape.is_recording() and any(y.requires_grad for y in (x, *tensors))):
         return _in_place(x, pairs, fill, facts)
     padded = x

@@ -19,7 +19,7 @@ from ..shapes import Shape
 from ..storage import Slice, is_viewable
 from .arithmetic import multiply
 from .gathering import along_positions, checked, region_of
-from .indexing import accumulated, as_value, setitem, take
+from .indexing import accumulated, as_value, beside, setitem, take
 from .logic import where
 from .movement import as_tensor, duplicate, reshape
 from .places import wants_gradient
@@ -89,7 +89,8 @@ def _scattered(op: str, x: Any, index: Any, src: Any, axis: int, join: Callable)
     except backend.Unbatchable as reason:
         return backend.batching.instead("scattered", reason, op, x, index, src, axis, join, _scattered)
     region = region_of(op, x.shape, index.shape, axis)
-    values = _values(op, x, src, index.shape)
+    x, values = beside(x, src)
+    values = _values(op, x, values, index.shape)
     if region is None:
         return join(x, index, values, axis)
     result = duplicate(x, "C")
@@ -98,9 +99,8 @@ def _scattered(op: str, x: Any, index: Any, src: Any, axis: int, join: Callable)
     return result
 
 
-def _values(op: str, x: Tensor, src: Any, shape: Shape) -> Tensor:
+def _values(op: str, x: Tensor, values: Tensor, shape: Shape) -> Tensor:
     """What is scattered: a number, or as much of src as the index asks for, in x's dtype."""
-    values = as_value(x, src)
     if values.ndim == 0:
         return values.astype(x.dtype, copy=False).broadcast_to(shape)
     if values.ndim != len(shape) or any(size < wanted for size, wanted in zip(values.shape, shape)):
@@ -232,7 +232,9 @@ def index_add(x: Any, index: Any, source: Any, /, axis: int = 0, *, alpha: Any =
     positions = host_positions("index_add", index)
     if positions.ndim != 1:
         raise ShapeError(f"index_add: an index of shape {positions.shape}. Use one axis.")
-    values = as_value(x, source) if type(alpha) is int and alpha == 1 else as_value(x, source) * alpha
+    x, values = beside(x, source)
+    if type(alpha) is not int or alpha != 1:
+        x, values = beside(x, values * alpha)
     return accumulated("index_add", x, (*(slice(None),) * axis, positions), values)
 
 
@@ -247,8 +249,9 @@ def index_put(x: Any, indices: Any, values: Any, /, accumulate: bool = False) ->
     x = as_tensor("index_put", x)
     if not isinstance(indices, (tuple, list)):
         raise DTypeError(f"index_put: indices is of type {type(indices).__name__}. Give a tuple of index arrays.")
+    x, values = beside(x, values)
     if accumulate:
-        return accumulated("index_put", x, tuple(indices), as_value(x, values))
+        return accumulated("index_put", x, tuple(indices), values)
     result = duplicate(x, "C")
     setitem(result, tuple(indices), values)
     return result

@@ -13,7 +13,7 @@ from ..register import functions, public
 from ..storage import Slice
 from .gathering import take_along_axis
 from .hosted import hosted
-from .indexing import as_value, compressed, expanded, take
+from .indexing import as_value, beside, compressed, expanded, take
 from .logic import where as choice
 from .movement import as_tensor, astype, check_cast, deliver, items_of, reshape, tensors_of
 from .positions import host_positions, in_mode
@@ -158,7 +158,7 @@ def masked_fill(x: Any, mask: Any, value: Any, /) -> Tensor:
     found = mask if isinstance(mask, Tensor) else as_operand("masked_fill", mask, x.device)
     if found.dtype != dtypes.BOOL:
         raise DTypeError(f"masked_fill: the mask is {found.dtype}. Use bools.")
-    filling = as_value(x, value)
+    x, filling = beside(x, value)
     if filling.size != 1:
         raise ShapeError(f"masked_fill: a value of shape {filling.shape}. Give one number, or use where.")
     shapes.broadcast_shapes("masked_fill", x.shape, found.shape)
