@@ -141,7 +141,7 @@ def _sent(launcher: Launcher, blocks: int, threads: Any, stream: Any, values: li
 
 def _handle(stream: Any) -> Any:
     """The driver's own of a stream."""
-    return _legacy if stream is LEGACY_STREAM else driver.CUstream(int(core_stream(stream).handle))
+    return _legacy if stream == LEGACY_STREAM else driver.CUstream(int(core_stream(stream).handle))
 
 
 def core_stream(stream: Any) -> Any:

@@ -157,7 +157,7 @@ class _Watching(threading.local):
 
     on = False
     launches: list[Launched] | None = None
-    stream: Any = 0
+    stream: Any = launching.LEGACY_STREAM
 
 
 _watching = _Watching()
@@ -169,7 +169,7 @@ def watch(on: bool) -> None:
 
 
 @contextmanager
-def kept_launches(stream: Any = 0) -> Iterator[list[Launched]]:
+def kept_launches(stream: Any = launching.LEGACY_STREAM) -> Iterator[list[Launched]]:
     """The launches of this thread, as they are made in the block; they go to `stream`, which may build a graph."""
     before = _watching.launches, _watching.stream
     launches: list[Launched] = []
@@ -182,7 +182,7 @@ def kept_launches(stream: Any = 0) -> Iterator[list[Launched]]:
 
 def is_building() -> bool:
     """Do launches of this thread go into a graph, so that nothing runs now?"""
-    return _watching.stream != 0
+    return _watching.stream != launching.LEGACY_STREAM
 
 
 def name_of(function: Any) -> str:
