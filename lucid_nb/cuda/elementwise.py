@@ -264,9 +264,8 @@ def map_program(program: Program, name: str) -> Callable[..., Any]:
     dtypes = [BFLOAT16 if result == "bfloat16" else np.dtype(result) for result in program.results]
 
     def call(*raws: DeviceArray) -> Any:
-        shape = raws[0].shape
-        if any(raw.shape != shape for raw in raws):
-            shape = broadcast_shapes(name, *(raw.shape for raw in raws))
+        given = [raw.shape for raw in raws]
+        shape = given[0] if given.count(given[0]) == len(given) else broadcast_shapes(name, *given)
         results = [empty(shape, dtype) for dtype in dtypes]
         run(shape, [*raws, *results])
         return results[0] if len(results) == 1 else tuple(results)
