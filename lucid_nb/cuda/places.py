@@ -35,6 +35,11 @@ NARROW, WIDE = Places(np.int32, _quotient), Places(np.int64, _wide_quotient)
 MOST_NARROW = 1 << 30  # leaves room for what is added before it is compared
 
 
+def fitting(most: int) -> Places:
+    """What numbers up to `most` fit."""
+    return NARROW if most < MOST_NARROW else WIDE
+
+
 def span(layout: Layout) -> int:
     """How far elements lie apart."""
     return sum((size - 1) * abs(step) for size, step in zip(layout.shape, layout.strides))
@@ -44,5 +49,4 @@ def places_of(problem: Correlation, *counts: int) -> Places:
     """What the places of a problem fit, and numbers below these counts."""
     reach = [size * step + abs(low) + taps * apart for size, step, low, taps, apart
              in zip(problem.sizes, problem.stride, problem.low, problem.taps, problem.dilation)]
-    most = max(span(problem.x), span(problem.w), *reach, prod(problem.result), *counts)
-    return NARROW if most < MOST_NARROW else WIDE
+    return fitting(max(span(problem.x), span(problem.w), *reach, prod(problem.result), *counts))

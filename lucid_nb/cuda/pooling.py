@@ -161,32 +161,42 @@ def _divisor(dtype: np.dtype, places: Places, includes_padding: bool, is_given: 
 
 
 @cache
-def _average_kernel(dtype: np.dtype, places: Places, includes_padding: bool, is_given: bool) -> Any:
+def _average_kernel(dtype: np.dtype, places: Places, includes_padding: bool, is_given: bool, is_gradient: bool) -> Any:
+    """The kernel of windows, each the sum of its cells over their number; in the gradient of cells, each the sum of its
+    windows, over the number of cells of each."""
     load, store, zero = widen_to(dtype, compute(dtype)), narrow(dtype), compute(dtype).type(0)
-    integer, split, cells, _ = finder_of(places)
+    integer, split, cells, windows = finder_of(places)
+    find, of_results, of_terms = (windows, 0, 6) if is_gradient else (cells, 6, 0)
     divisor_of, memory = _divisor(dtype, places, includes_padding, is_given), np.uint64
 
-    def avg_pool(count, x, y, divisor, depth, height, width):
+    def average(count, x, y, divisor, depth, height, width):
         i = integer(cuda.grid(1))
         while i < count:
-            plane, at_d, at_h, at_w = split(i, depth[6], height[6], width[6])
-            d, d_stop = cells(at_d, depth)
-            h_first, h_stop = cells(at_h, height)
-            w_first, w_stop = cells(at_w, width)
+            plane, at_d, at_h, at_w = split(i, depth[of_results], height[of_results], width[of_results])
+            d, d_stop = find(at_d, depth)
+            h_first, h_stop = find(at_h, height)
+            w_first, w_stop = find(at_w, width)
             total = zero
             while d < d_stop:
                 h = h_first
                 while h < h_stop:
-                    line = integer(((plane * depth[0] + d) * height[0] + h) * width[0])
+                    line = integer(((plane * depth[of_terms] + d) * height[of_terms] + h) * width[of_terms])
                     w = w_first
                     while w < w_stop:
-                        total += load(x[memory(line + w)])
+                        value = load(x[memory(line + w)])
+                        if is_gradient:
+                            value /= divisor_of(divisor, d, h, w, depth, height, width)
+                        total += value
                         w = integer(w + 1)
                     h = integer(h + 1)
                 d = integer(d + 1)
-            y[memory(i)] = store(total / divisor_of(divisor, at_d, at_h, at_w, depth, height, width))
+            if not is_gradient:
+                total /= divisor_of(divisor, at_d, at_h, at_w, depth, height, width)
+            y[memory(i)] = store(total)
             i = integer(i + cuda.gridsize(1))
-    return runtime.kernel(avg_pool)
+    # Divisions of float64 take registers that others would have to be spilled for.
+    is_bound = is_gradient and compute(dtype).itemsize == 4
+    return runtime.kernel(average, (runtime.THREADS, 5) if is_bound else None)
 
 
 @cache
@@ -217,45 +227,15 @@ def avg_pool(x: DeviceArray, axes: Axes, include_padding: bool, divisor: float |
         given = number(windows.size if divisor is None else divisor)
         launch_slices(_whole_kernel(x.element), (windows.planes, windows.size, 1), flat(x), result.memory, given)
         return result
-    kernel = _average_kernel(x.element, windows.places, include_padding, divisor is not None)
+    kernel = _average_kernel(x.element, windows.places, include_padding, divisor is not None, False)
     _launch(kernel, windows, result.size, flat(x), result.memory, number(divisor or 0))
     return result
-
-
-@cache
-def _average_grad_kernel(dtype: np.dtype, places: Places, includes_padding: bool, is_given: bool) -> Any:
-    load, store, zero = widen_to(dtype, compute(dtype)), narrow(dtype), compute(dtype).type(0)
-    integer, split, _, windows = finder_of(places)
-    divisor_of, memory = _divisor(dtype, places, includes_padding, is_given), np.uint64
-
-    def avg_pool_grad(count, g, dx, divisor, depth, height, width):
-        i = integer(cuda.grid(1))
-        while i < count:
-            plane, at_d, at_h, at_w = split(i, depth[0], height[0], width[0])
-            d, d_stop = windows(at_d, depth)
-            h_first, h_stop = windows(at_h, height)
-            w_first, w_stop = windows(at_w, width)
-            total = zero
-            while d < d_stop:
-                h = h_first
-                while h < h_stop:
-                    line = integer(((plane * depth[6] + d) * height[6] + h) * width[6])
-                    w = w_first
-                    while w < w_stop:
-                        total += load(g[memory(line + w)]) / divisor_of(divisor, d, h, w, depth, height, width)
-                        w = integer(w + 1)
-                    h = integer(h + 1)
-                d = integer(d + 1)
-            dx[memory(i)] = store(total)
-            i = integer(i + cuda.gridsize(1))
-    # Divisions of float64 take registers that others would have to be spilled for.
-    return runtime.kernel(avg_pool_grad, (runtime.THREADS, 5) if compute(dtype).itemsize == 4 else None)
 
 
 def avg_pool_grad(g: DeviceArray, axes: Axes, include_padding: bool, divisor: float | None) -> DeviceArray:
     """The gradient of avg_pool."""
     lead, number = _lead(g.shape, axes), compute(g.element).type
     windows, result = windows_of(lead, axes), geometry.empty((*lead, *(axis.size for axis in axes)), g.element)
-    kernel = _average_grad_kernel(g.element, windows.places, include_padding, divisor is not None)
+    kernel = _average_kernel(g.element, windows.places, include_padding, divisor is not None, True)
     _launch(kernel, windows, result.size, flat(g), result.memory, number(divisor or 0))
     return result

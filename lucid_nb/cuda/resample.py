@@ -10,6 +10,7 @@ from . import array as geometry
 from . import runtime
 from .array import DeviceArray
 from .copy import flat
+from .places import Places, fitting
 from .runtime import cuda
 from .scalars import compute, narrow, widen_to
 
@@ -17,21 +18,21 @@ KEPT = 256             # matrices that stay on the device, as many as are kept o
 
 
 @cache
-def _kernel(dtype: np.dtype) -> Any:
-    number = compute(dtype)
+def _kernel(dtype: np.dtype, places: Places) -> Any:
+    number, (integer, quotient), memory = compute(dtype), places, np.uint64
     load, store, zero = widen_to(dtype, number), narrow(dtype), number.type(0)
 
     def resample(count, x, starts, places, weights, y, size, results, inner):
-        i = cuda.grid(1)
+        i = integer(cuda.grid(1))
         while i < count:
-            line = i // inner
-            outer = line // results
-            row = line - outer * results
-            first, total = outer * size * inner + i - line * inner, zero
-            for k in range(starts[row], starts[row + 1]):
-                total += weights[k] * load(x[first + places[k] * inner])
-            y[i] = store(total)
-            i += cuda.gridsize(1)
+            line = quotient(i, inner)
+            outer = quotient(line, results)
+            row = integer(line - outer * results)
+            first, total = integer(outer * size * inner + i - line * inner), zero
+            for k in range(starts[memory(row)], starts[memory(row + 1)]):
+                total += weights[memory(k)] * load(x[memory(first + places[memory(k)] * inner)])
+            y[memory(i)] = store(total)
+            i = integer(i + cuda.gridsize(1))
     return runtime.kernel(resample)
 
 
@@ -51,6 +52,7 @@ def resample(x: DeviceArray, axis: int, starts: np.ndarray, places: np.ndarray, 
     if result.size:
         matrix = [_on_device(part.tobytes(), part.dtype, wanted) for part, wanted in (
             (starts, starts.dtype), (places, places.dtype), (weights, compute(x.element)))]
-        runtime.launch_each(_kernel(x.element), result.size, result.size, flat(x), *matrix, result.memory, size,
-                            results, inner)
+        fit = fitting(max(x.size, result.size))
+        runtime.launch_each(_kernel(x.element, fit), result.size, *fit.of(result.size), flat(x), *matrix, result.memory,
+                            *fit.of(size, results, inner))
     return result

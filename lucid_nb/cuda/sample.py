@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..shapes import Shape
 from . import array as geometry
 from . import runtime
 from .array import DeviceArray
 from .copy import flat
+from .places import Places, fitting
 from .runtime import cuda
 from .scalars import compute, narrow, widen_to
 from .scatter import segments
@@ -28,20 +28,21 @@ def _casts(dtype: np.dtype) -> tuple[Any, Any, Any]:
 
 
 @cache
-def _sample_kernel(dtype: np.dtype) -> Any:
+def _sample_kernel(dtype: np.dtype, fit: Places) -> Any:
     load, store, zero = _casts(dtype)
+    (integer, quotient), memory = fit, np.uint64
 
     def sample(count, x, places, weights, y, batch, channels, size, points, taps):
-        i = cuda.grid(1)
+        i = integer(cuda.grid(1))
         while i < count:
-            plane = i // points
-            image = plane // channels
-            at, total = image * points + i - plane * points, zero
+            plane = quotient(i, points)
+            image = quotient(plane, channels)
+            at, total = integer(image * points + i - plane * points), zero
             for _ in range(taps):
-                total += load(weights[at]) * load(x[plane * size + places[at]])
-                at += batch * points
-            y[i] = store(total)
-            i += cuda.gridsize(1)
+                total += load(weights[memory(at)]) * load(x[memory(plane * size + places[memory(at)])])
+                at = integer(at + batch * points)
+            y[memory(i)] = store(total)
+            i = integer(i + cuda.gridsize(1))
     return runtime.kernel(sample)
 
 
@@ -50,76 +51,89 @@ def sample(x: DeviceArray, places: DeviceArray, weights: DeviceArray) -> DeviceA
 
     places, int64 and within size, and weights are (taps, batch, points).
     """
-    result = geometry.empty((*x.shape[:2], places.shape[2]), x.element)
-    runtime.launch_each(_sample_kernel(x.element), result.size, result.size, flat(x), flat(places), flat(weights),
-                        result.memory, *_extents(x.shape, places.shape))
+    result, fit = geometry.empty((*x.shape[:2], places.shape[2]), x.element), _fit(x, places)
+    runtime.launch_each(_sample_kernel(x.element, fit), result.size, *fit.of(result.size), flat(x), flat(places),
+                        flat(weights), result.memory, *fit.of(*x.shape, places.shape[2], places.shape[0]))
     return result
 
 
-def _extents(image: Shape, table: Shape) -> tuple[int, ...]:
-    """batch, channels, size, points and taps."""
-    return (*image, table[2], table[0])
-
-
-@runtime.kernel
-def _number_kernel(count, places, numbers, batch, size, points):
-    i = cuda.grid(1)
-    while i < count:
-        numbers[i] = i // points % batch * size + places[i]
-        i += cuda.gridsize(1)
+def _fit(image: DeviceArray, places: DeviceArray) -> Places:
+    """What places fit in images, in what is sampled from them and in the taps; a step of taps goes beyond these."""
+    taps, batch, points = places.shape
+    return fitting(max(image.size, image.shape[1] * batch * points, (taps + 1) * batch * points))
 
 
 @cache
-def _input_grad_kernel(dtype: np.dtype) -> Any:
+def _number_kernel(fit: Places) -> Any:
+    """The kernel that numbers the cells of all images."""
+    (integer, quotient), memory = fit, np.uint64
+
+    def number_places(count, places, numbers, batch, size, points):
+        i = integer(cuda.grid(1))
+        while i < count:
+            line = quotient(i, points)
+            numbers[memory(i)] = integer(line - quotient(line, batch) * batch) * size + places[memory(i)]
+            i = integer(i + cuda.gridsize(1))
+    return runtime.kernel(number_places)
+
+
+@cache
+def _input_grad_kernel(dtype: np.dtype, fit: Places) -> Any:
     load, store, zero = _casts(dtype)
+    (integer, quotient), memory = fit, np.uint64
 
     def sample_input_grad(count, g, weights, order, starts, dx, batch, channels, size, points):
-        i = cuda.grid(1)
+        i = integer(cuda.grid(1))
         while i < count:
-            plane = i // size
-            cell = plane // channels * size + i - plane * size
-            j, stop, total = starts[cell], starts[cell + 1], zero
+            plane = quotient(i, size)
+            cell = integer(quotient(plane, channels) * size + i - plane * size)
+            j, stop, total = integer(starts[memory(cell)]), integer(starts[memory(cell + 1)]), zero
             while j < stop:
-                at = order[j]
-                total += load(weights[at]) * load(g[plane * points + at % points])
-                j += 1
-            dx[i] = store(total)
-            i += cuda.gridsize(1)
+                at = integer(order[memory(j)])
+                point = integer(at - quotient(at, points) * points)
+                total += load(weights[memory(at)]) * load(g[memory(plane * points + point)])
+                j = integer(j + 1)
+            dx[memory(i)] = store(total)
+            i = integer(i + cuda.gridsize(1))
     return runtime.kernel(sample_input_grad)
 
 
 def sample_input_grad(g: DeviceArray, places: DeviceArray, weights: DeviceArray, size: int) -> DeviceArray:
     """The gradient of x: g times weights, added up at the places."""
-    (batch, channels, points), cells = g.shape, g.shape[0] * size
+    batch, channels, points = g.shape
     result, numbers = geometry.empty((batch, channels, size), g.element), geometry.empty((places.size,), INT64)
     if result.size == 0:
         return result
-    runtime.launch_each(_number_kernel, places.size, places.size, flat(places), numbers.memory, batch, size, points)
-    runtime.launch_each(_input_grad_kernel(g.element), result.size, result.size, flat(g), flat(weights),
-                        *segments(numbers, cells), result.memory, batch, channels, size, points)
+    fit = _fit(result, places)
+    runtime.launch_each(_number_kernel(fit), places.size, *fit.of(places.size), flat(places), numbers.memory,
+                        *fit.of(batch, size, points))
+    runtime.launch_each(_input_grad_kernel(g.element, fit), result.size, *fit.of(result.size), flat(g), flat(weights),
+                        *segments(numbers, batch * size), result.memory, *fit.of(batch, channels, size, points))
     return result
 
 
 @cache
-def _weight_grad_kernel(dtype: np.dtype) -> Any:
+def _weight_grad_kernel(dtype: np.dtype, fit: Places) -> Any:
     load, store, zero = _casts(dtype)
+    (integer, quotient), memory = fit, np.uint64
 
-    def sample_weight_grad(count, x, g, places, dw, batch, channels, size, points, taps):
-        i = cuda.grid(1)
+    def sample_weight_grad(count, x, g, places, dw, batch, channels, size, points):
+        i = integer(cuda.grid(1))
         while i < count:
-            line = i // points
-            point, plane, total = i - line * points, line % batch * channels, zero
+            line = quotient(i, points)
+            plane, total = integer((line - quotient(line, batch) * batch) * channels), zero
+            point, cell = integer(i - line * points), places[memory(i)]
             for _ in range(channels):
-                total += load(g[plane * points + point]) * load(x[plane * size + places[i]])
-                plane += 1
-            dw[i] = store(total)
-            i += cuda.gridsize(1)
+                total += load(g[memory(plane * points + point)]) * load(x[memory(plane * size + cell)])
+                plane = integer(plane + 1)
+            dw[memory(i)] = store(total)
+            i = integer(i + cuda.gridsize(1))
     return runtime.kernel(sample_weight_grad)
 
 
 def sample_weight_grad(x: DeviceArray, g: DeviceArray, places: DeviceArray) -> DeviceArray:
     """The gradient of weights: the sum over channels of g times x at places."""
-    result = geometry.empty(places.shape, x.element)
-    runtime.launch_each(_weight_grad_kernel(x.element), result.size, result.size, flat(x), flat(g), flat(places),
-                        result.memory, *_extents(x.shape, places.shape))
+    result, fit = geometry.empty(places.shape, x.element), _fit(x, places)
+    runtime.launch_each(_weight_grad_kernel(x.element, fit), result.size, *fit.of(result.size), flat(x), flat(g),
+                        flat(places), result.memory, *fit.of(*x.shape, places.shape[2]))
     return result

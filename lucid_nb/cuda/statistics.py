@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import runtime
-from .places import MOST_NARROW, NARROW, WIDE, Places
+from .places import Places, fitting
 from .reduce import add, block_merge
 from .runtime import BLOCK, block_inline, ceil_div, cuda, inline, shared_memory
 from .scalars import widen_to
@@ -53,8 +53,8 @@ class Plan(NamedTuple):
 
     @property
     def places(self) -> Places:
-        """What places in the array fit, with room for what is added before they are compared."""
-        return NARROW if self.rows.number * self.rows.size < MOST_NARROW else WIDE
+        """What places in the array fit."""
+        return fitting(self.rows.number * self.rows.size)
 
     def launch(self, kernel: Any, *operands: Any) -> None:
         """Launch a kernel(*operands, outer, count, inner, plane, chunks, chunk)."""

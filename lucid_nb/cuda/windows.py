@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..shapes import Shape
 from ..windows import Axis, Sliding, merged
-from .places import MOST_NARROW, NARROW, WIDE, Places
+from .places import Places, fitting
 from .runtime import inline
 
 Numbers = tuple[int, ...]
@@ -53,8 +53,8 @@ def windows_of(lead: Shape, axes: tuple[Axis, ...]) -> Windows:
     axes = merged(axes)
     numbers: Sequence[Numbers] = [ALONE] * (3 - len(axes)) + [_numbers(axis) for axis in axes]
     most = max(planes * max(size, results), *map(_reach, numbers))
-    return Windows(NARROW if most < MOST_NARROW else WIDE, tuple(numbers), planes, size, results,  # type: ignore
-                   len(axes) == 1 and axes[0].is_whole)
+    is_whole = len(axes) == 1 and axes[0].is_whole
+    return Windows(fitting(most), tuple(numbers), planes, size, results, is_whole)  # type: ignore[arg-type]
 
 
 class Finder(NamedTuple):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import lucid_nb as lnb
 import lucid_nb.cuda as table
 from lucid_nb import kernels
-from lucid_nb.cuda import statistics
+from lucid_nb.cuda import places, statistics
 from lucid_nb.nn import functional as F
 from lucid_nb.testing import check_grad
 
@@ -143,4 +143,4 @@ def test_launches_over_more_than_two_to_the_31_elements(rows, launches):
     plan.launch(None)
     check_launches(launches)
     assert (plan.chunks - 1) * plan.chunk < rows.size <= plan.chunks * plan.chunk
-    assert (plan.places is statistics.NARROW) == (rows.number * rows.size < 2 ** 30)
+    assert (plan.places is places.NARROW) == (rows.number * rows.size < 2 ** 30)
