@@ -65,7 +65,7 @@ def _call(name: str, *operands: Any) -> Tensor:
 
 # ---------------------------------------------------------------------------------------------- primitives
 def _primitive(name: str, pullback: Callable, keeps: tuple[int, ...]) -> Primitive:
-    """An entry of the CPU's, which other devices reach through the host."""
+    """An entry of the table; a device that lacks it goes through the host."""
     return Primitive(name, lambda table, *raws, **params: entry(table, name)(*raws, *params.values()), pullback, keeps,
                      flops=flops.sampling)
 

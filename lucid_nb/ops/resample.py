@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, flops
+from .. import backend, dtypes, flops
 from ..apply import apply
 from ..array import Tensor
 from ..op import ALL, Info, Primitive
@@ -83,7 +83,7 @@ def resample(x: Tensor, first: int, every: Sequence[Taps]) -> Tensor:
 
 def chosen(x: Tensor, first: int, every: Sequence[Taps]) -> Tensor:
     """The axes from `first` on at the places of matrices with one 1 in a row; of any dtype."""
-    if x.device == "cpu" and x.dtype in (dtypes.FLOAT32, dtypes.FLOAT64):
+    if x.dtype in (dtypes.FLOAT32, dtypes.FLOAT64) and backend.table(x.device).has("resample"):
         return resample(x, first, every)
     for number, taps in enumerate(every):
         x = take(x, taps.places, axis=first + number)

@@ -91,9 +91,10 @@ def tensor(*shape):
     (lambda x, weights: apply(registry["sample"], (x, lnb.tensor(PLACES, device="cuda"), weights)),
      [(1, 2, 3), PLACES.shape]),
     (lambda x: F.interpolate(x, 5, mode="linear"), [(1, 1, 3)]),
+    (lambda x: F.interpolate(x, 5, mode="nearest"), [(1, 1, 3)]),
     (lambda x: F.interpolate(x, (3, 2), mode="bicubic"), [(1, 1, 2, 3)]),
     (lambda weight: F.embedding(np.array([[2, 0], [2, 2]]), weight), [(3, 2)]),
-], ids=["sample", "linear", "bicubic", "embedding"])
+], ids=["sample", "linear", "nearest", "bicubic", "embedding"])
 def test_gradients_follow_finite_differences_to_second_order(function, shapes):
     check_grad(function, *(tensor(*shape) for shape in shapes))
 
