@@ -57,6 +57,19 @@ def test_normalisation_and_its_gradients_are_the_cpus(shape, dtype):
               kernels.normalize_grad(g, x, weight, *found, *how), **TOLERANCE[dtype])
 
 
+@pytest.mark.parametrize("shape", [(9, 2, 7), (3, 1, 90, 1), (2, 3, 2, 4)], ids=str)
+def test_places_of_64_bits_give_the_same_bits(shape, monkeypatch):
+    x, g, weight, bias, axes, _ = drawn(shape, "float32")
+    found = []
+    for most in (places.MOST_NARROW, 0):
+        monkeypatch.setattr(places, "MOST_NARROW", most)
+        y, *kept = table.normalize(*on_device(x, weight, bias), shape, axes, 1e-5, True)
+        slopes = table.normalize_grad(*on_device(g, x, weight), *kept, shape, axes, 1e-5, True)
+        spread = table.moments(table.from_numpy(x), axes, False)
+        found.append([table.to_numpy(part).tobytes() for part in (y, *kept, *slopes, *spread)])
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("shape", [(4, 3, 1), (2, 1, 40)], ids=str)
 def test_equal_elements_have_no_variance_and_infinite_ones_none_that_is_known(shape):
     weight, bias = np.full(shape[1], 2.0), np.full(shape[1], 0.5)

@@ -78,6 +78,23 @@ def test_averages_and_their_gradients_are_the_cpus(axes, dtype):
         close(table.avg_pool_grad(table.from_numpy(g), *how), kernels.avg_pool_grad(g, *how))
 
 
+@pytest.mark.parametrize("name", ["volume", "dilated", "adaptive volume"])
+def test_places_of_64_bits_give_the_same_bits(name, monkeypatch):
+    axes, found = GEOMETRIES[name], []
+    x, g = drawn((2, 3), axes, "float32")
+    raw, slope = table.from_numpy(x), table.from_numpy(g.astype("float32"))
+    for most in (places.MOST_NARROW, 0):
+        monkeypatch.setattr(places, "MOST_NARROW", most)
+        windows.windows_of.cache_clear()
+        maxima, where = table.max_pool(raw, axes)
+        parts = [maxima, where, table.max_pool_grad(slope, where, axes)]
+        if axes[0].dilation == 1:
+            parts += [table.avg_pool(raw, axes, True, None), table.avg_pool_grad(slope, axes, True, None)]
+        found.append([table.to_numpy(part).tobytes() for part in parts])
+    windows.windows_of.cache_clear()
+    assert found[0] == found[1]
+
+
 @each_geometry
 def test_no_planes_and_views(axes):
     x, _ = drawn((0, 2), axes, "float32")

@@ -10,7 +10,7 @@ import lucid_nb as lnb
 import lucid_nb.cuda as table
 from lucid_nb import kernels
 from lucid_nb.apply import apply
-from lucid_nb.cuda import runtime
+from lucid_nb.cuda import places, runtime
 from lucid_nb.nn import functional as F
 from lucid_nb.op import registry
 from lucid_nb.testing import check_grad
@@ -37,26 +37,39 @@ def test_sampling_and_its_gradients_are_the_cpus(sizes, dtype):
     batch, channels, size, points, taps = sizes
     x, g, weights = (RANDOM.standard_normal(shape).astype(dtype) for shape in (
         (batch, channels, size), (batch, channels, points), (taps, batch, points)))
-    places = RANDOM.integers(0, size, (taps, batch, points))
-    check("sample", x, places, weights)
-    check("sample_input_grad", g, places, weights, size)
-    check("sample_weight_grad", x, g, places)
+    at = RANDOM.integers(0, size, (taps, batch, points))
+    check("sample", x, at, weights)
+    check("sample_input_grad", g, at, weights, size)
+    check("sample_weight_grad", x, g, at)
+
+
+def test_places_of_64_bits_give_the_same_bits(monkeypatch):
+    x, g, weights = (RANDOM.standard_normal(shape) for shape in ((2, 3, 4), (2, 3, 7), (2, 2, 7)))
+    at, found = RANDOM.integers(0, 4, (2, 2, 7)), []
+    matrix = np.array([0, 2, 3]), np.array([0, 3, 1]), np.array([0.5, 2, -1])
+    x, g, weights, at = map(table.from_numpy, (x, g, weights, at))
+    for most in (places.MOST_NARROW, 0):
+        monkeypatch.setattr(places, "MOST_NARROW", most)
+        parts = (table.sample(x, at, weights), table.sample_input_grad(g, at, weights, 4),
+                 table.sample_weight_grad(x, g, at), table.resample(x, 2, *matrix))
+        found.append([table.to_numpy(part).tobytes() for part in parts])
+    assert found[0] == found[1]
 
 
 @given(st.integers(0, 2), DTYPES)
 def test_resampling_is_the_cpus_and_sends_a_matrix_once(axis, dtype):
-    starts, places, weights = np.array([0, 2, 2, 5, 6]), np.array([0, 1, 2, 0, 1, 2]), RANDOM.standard_normal(6)
+    matrix = np.array([0, 2, 2, 5, 6]), np.array([0, 1, 2, 0, 1, 2]), RANDOM.standard_normal(6)
     shape = [2, 3, 2]
     shape[axis] = 3
     x = RANDOM.standard_normal(shape).astype(dtype)
-    raw, expected = table.from_numpy(x), kernels.resample(x, axis, starts, places, weights)
+    raw, expected = table.from_numpy(x), kernels.resample(x, axis, *matrix)
     for _ in range(2):
         with runtime.kept_launches() as launches:
-            got = table.to_numpy(table.resample(raw, axis, starts, places, weights))
+            got = table.to_numpy(table.resample(raw, axis, *matrix))
         np.testing.assert_allclose(got, expected, rtol=1e-6 if dtype == "float32" else 1e-15, atol=1e-7)
     assert [name for name, *_ in launches] == ["resample"]
     empty = np.zeros((2, 3, 0), dtype)
-    assert table.resample(table.from_numpy(empty), 1, starts, places, weights).shape == (2, 4, 0)
+    assert table.resample(table.from_numpy(empty), 1, *matrix).shape == (2, 4, 0)
 
 
 @given(st.lists(st.integers(0, 4), max_size=30), st.sampled_from(
@@ -117,9 +130,9 @@ def test_samples_of_images_are_those_of_the_cpu(mode):
 # ------------------------------------------------------------------------------------------------------- launches
 def test_launches_over_more_than_two_to_the_31_elements(launches):
     float32, int64 = np.dtype("float32"), np.dtype("int64")
-    x, places, weights = (table.empty(shape, dtype) for shape, dtype in (
+    x, at, weights = (table.empty(shape, dtype) for shape, dtype in (
         ((70_000, 256, 4096), float32), ((4, 70_000, 2048), int64), ((4, 70_000, 2048), float32)))
-    y = table.sample(x, places, weights)
-    table.sample_weight_grad(x, y, places)
+    y = table.sample(x, at, weights)
+    table.sample_weight_grad(x, y, at)
     assert y.size > 2 ** 31 and len(launches) == 2
     check_launches(launches)
