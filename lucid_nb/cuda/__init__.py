@@ -25,9 +25,11 @@ from .normalization_grad import normalize_grad
 from .pooling import avg_pool, avg_pool_grad, max_pool, max_pool_grad
 from .random import dropout, random_bits
 from .reduce import arg_reduce, reduce
+from .resample import resample
 from .runtime import description, is_available, synchronize, watch
+from .sample import sample, sample_input_grad, sample_weight_grad
 from .scan import extreme_scan, recurrence, scan
-from .scatter import scatter, scatter_add, scatter_along
+from .scatter import scatter, scatter_add, scatter_along, sum_rows
 from .search import isin, searchsorted, unique
 from .softmax import (
     cross_entropy,
