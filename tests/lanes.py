@@ -1,4 +1,4 @@
-"""The test suite in three lanes, each in a process of its own, and one sum of them all.
+"""The test suite in three lanes, each in processes of its own, and one sum of them all.
 
     python tests/lanes.py --workers 2
     python tests/lanes.py --lane simulator
@@ -48,7 +48,7 @@ def lanes(workers: int) -> tuple[Lane, ...]:
         Lane("parallel", ("-n", str(workers), "-m", rest), {"LUCID_NB_NUM_THREADS": "1"}),
         Lane("serial", ("tests", "-m", "serial and not cuda_simulator and not sweep"), {}),
     )
-    simulator = Lane("simulator", ("tests", "-m", "cuda_simulator and not sweep"),
+    simulator = Lane("simulator", ("tests", "-n", str(workers), "-m", "cuda_simulator and not sweep"),
                      {"NUMBA_ENABLE_CUDASIM": "1", "LUCID_NB_NUM_THREADS": "1"})
     return (*everywhere, simulator) if find_spec("numba_cuda") else everywhere
 
