@@ -9,6 +9,7 @@ import numpy as np
 from . import runtime
 from .array import DeviceArray, as_strided, broadcast_to, empty, from_numpy, permute, reinterpret
 from .array import slice_view as slice
+from .attention import attention, attention_grad
 from .conv import conv, conv_input_grad, conv_weight_grad
 from .copy import assign, cast, concatenate, conjugate, copy, full, iota, pad, real, repeat, reshape, to_numpy
 from .counting import bin_places, bincount, histogram, span

@@ -26,7 +26,7 @@ WORD = np.dtype(np.uint32)
 
 
 @inline
-def _philox(counter, first_key, second_key, stream):
+def philox(counter, first_key, second_key, stream):
     """The four words of a counter; each is 32 bits in a uint64."""
     a, b, c, d = counter & LOW, counter >> HALF, stream & LOW, stream >> HALF
     for _ in range(ROUNDS):
@@ -45,7 +45,7 @@ def _counters(count: int) -> int:
 def _bits_kernel(counters, out, count, first_key, second_key, stream):
     i = cuda.grid(1)
     while i < counters:
-        words = _philox(np.uint64(i), first_key, second_key, stream)
+        words = philox(np.uint64(i), first_key, second_key, stream)
         at = i // COUNTERS * BLOCK + i % COUNTERS
         for part in range(4):
             if at + part * COUNTERS < count:
@@ -71,7 +71,7 @@ def _dropout_kernel(dtype: np.dtype) -> Any:
         factor, level, other = number(scale), number(moved), number(dropped)
         i = cuda.grid(1)
         while i < counters:
-            words = _philox(np.uint64(i), first_key, second_key, stream)
+            words = philox(np.uint64(i), first_key, second_key, stream)
             corner = i // COUNTERS * BLOCK + i % COUNTERS
             for part in range(4):
                 at = corner + part * COUNTERS
