@@ -3,7 +3,8 @@
 A chain is found while backward runs, where a gradient is large enough that memory traffic, not calls, is the cost. Its
 kernel multiplies the derivatives of its links without storing what lies between them, and computes again what it can
 derive more cheaply than load. Neighbours that undo each other vanish: two negatives, two reciprocals, exp and log, two
-permutations, two reshapes. (At 0 and at infinities such a pair counts as what it is in exact arithmetic, the identity.)
+permutations, two reshapes. (At 0, at infinities and where rounding loses the value between them, such a pair counts as
+what it is in exact arithmetic, the identity: docs/guide/chains.md.)
 """
 
 from collections.abc import Container, Sequence

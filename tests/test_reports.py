@@ -394,7 +394,7 @@ def test_report_b34_forwards_without_backward_keep_nothing():
         gc.enable()
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", [*DEVICES, pytest.param("cuda", marks=pytest.mark.cuda_simulator)])
 def test_report_b36_one_script_runs_on_every_device(device):
     """Oracle: the loss of a linear regression after gradient descent, in NumPy."""
     data = np.random.default_rng(0)
