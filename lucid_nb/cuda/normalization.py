@@ -109,16 +109,16 @@ def _normalize_kernel(kind: Kind) -> Any:
     integer, extents, share, at = walk_of(kind.places).of_rows
     memory, cast = shared_memory(BLOCK, number), number.type
 
-    def normalize(x, weight, bias, y, means, variances, groups, eps, outer, count, inner, plane, chunks, chunk):
+    def normalize(x, weight, bias, y, means, variances, groups, eps, outer, length, inner, plane, chunks, chunk):
         shared, block = memory(), integer(cuda.blockIdx.x)
-        size, step, blocks = extents(outer, count, inner, plane, chunks)
+        size, step, blocks = extents(outer, length, inner, plane, chunks)
         while block < blocks:
             row, first, stop, part, column, base = share(block, outer, size, inner, plane, chunks, chunk)
             mean, square = statistics(shared, x, base, first, stop, plane, step)
             variance = square / cast(size)
             if cuda.threadIdx.y == 0 and first < stop:
                 means[at(column, row, inner, 0)], variances[at(column, row, inner, 0)] = mean, variance
-            spread(x, weight, bias, y, base, first, stop, plane, step, channel_of(row, column, groups, count), mean,
+            spread(x, weight, bias, y, base, first, stop, plane, step, channel_of(row, column, groups, length), mean,
                    inverse_of(variance, eps))
             block = integer(block + cuda.gridDim.x)
     return runtime.kernel(normalize)
@@ -133,10 +133,10 @@ def _spread_kernel(kind: Kind) -> Any:
     integer, extents, share, at = walk_of(kind.places).of_rows
     memory, cast = shared_memory(BLOCK, number), number.type
 
-    def normalize_chunks(x, part_means, part_squares, weight, bias, y, means, variances, groups, eps, outer, count,
+    def normalize_chunks(x, part_means, part_squares, weight, bias, y, means, variances, groups, eps, outer, length,
                          inner, plane, chunks, chunk):
         shared, block = memory(), integer(cuda.blockIdx.x)
-        size, step, blocks = extents(outer, count, inner, plane, chunks)
+        size, step, blocks = extents(outer, length, inner, plane, chunks)
         while block < blocks:
             row, first, stop, part, column, base = share(block, outer, size, inner, plane, chunks, chunk)
             parts = chunks if first < stop else integer(0)
@@ -145,7 +145,7 @@ def _spread_kernel(kind: Kind) -> Any:
             variance = square / cast(size)
             if cuda.threadIdx.y == 0 and first == 0 and first < stop:
                 means[at(column, row, inner, 0)], variances[at(column, row, inner, 0)] = mean, variance
-            spread(x, weight, bias, y, base, first, stop, plane, step, channel_of(row, column, groups, count), mean,
+            spread(x, weight, bias, y, base, first, stop, plane, step, channel_of(row, column, groups, length), mean,
                    inverse_of(variance, eps))
             block = integer(block + cuda.gridDim.x)
     return runtime.kernel(normalize_chunks)

@@ -106,14 +106,14 @@ def _gradient_kernel(kind: Kind) -> Any:
     integer, extents, share, at = walk_of(places).of_rows
     memory, cast, store, channel_of = shared_memory(BLOCK, number), number.type, narrow(kind.dtype), first_channel(kind)
 
-    def normalize_grad(g, x, weight, means, variances, dx, of_weight, of_bias, groups, eps, outer, count, inner, plane,
+    def normalize_grad(g, x, weight, means, variances, dx, of_weight, of_bias, groups, eps, outer, length, inner, plane,
                        chunks, chunk):
         shared, block = memory(), integer(cuda.blockIdx.x)
-        size, step, blocks = extents(outer, count, inner, plane, chunks)
+        size, step, blocks = extents(outer, length, inner, plane, chunks)
         while block < blocks:
             row, first, stop, part, column, base = share(block, outer, size, inner, plane, chunks, chunk)
             mean, inverse = statistics(means, variances, row, column, inner, first < stop, eps)
-            channel = channel_of(row, column, groups, count)
+            channel = channel_of(row, column, groups, length)
             total, moment = slopes(shared, g, x, weight, base, first, stop, plane, step, channel, mean)
             moment *= inverse
             if is_batch and cuda.threadIdx.y == 0 and first < stop:
@@ -131,16 +131,16 @@ def _sums_kernel(kind: Kind) -> Any:
     slopes, memory, channel_of = _block_slopes(kind), shared_memory(BLOCK, number), first_channel(kind)
     integer, extents, share, at = walk_of(kind.places).of_rows
 
-    def sum_slopes(g, x, weight, means, totals, moments, groups, outer, count, inner, plane, chunks, chunk):
+    def sum_slopes(g, x, weight, means, totals, moments, groups, outer, length, inner, plane, chunks, chunk):
         shared, block = memory(), integer(cuda.blockIdx.x)
-        size, step, blocks = extents(outer, count, inner, plane, chunks)
+        size, step, blocks = extents(outer, length, inner, plane, chunks)
         while block < blocks:
             row, first, stop, part, column, base = share(block, outer, size, inner, plane, chunks, chunk)
             mean = zero
             if first < stop:
                 mean = means[at(column, row, inner, 0)]
             total, moment = slopes(shared, g, x, weight, base, first, stop, plane, step,
-                                   channel_of(row, column, groups, count), mean)
+                                   channel_of(row, column, groups, length), mean)
             if cuda.threadIdx.y == 0 and first < stop:
                 totals[at(column, part, inner, 0)], moments[at(column, part, inner, 0)] = total, moment
             block = integer(block + cuda.gridDim.x)
@@ -156,9 +156,9 @@ def _spread_kernel(kind: Kind) -> Any:
     memory, cast, zero, store = shared_memory(BLOCK, number), number.type, number.type(0), narrow(kind.dtype)
 
     def normalize_grad_chunks(totals, moments, g, x, weight, means, variances, dx, of_weight, of_bias, groups, eps,
-                              outer, count, inner, plane, chunks, chunk):
+                              outer, length, inner, plane, chunks, chunk):
         shared, block = memory(), integer(cuda.blockIdx.x)
-        size, step, blocks = extents(outer, count, inner, plane, chunks)
+        size, step, blocks = extents(outer, length, inner, plane, chunks)
         while block < blocks:
             row, first, stop, part, column, base = share(block, outer, size, inner, plane, chunks, chunk)
             total, moment = zero, zero
@@ -173,7 +173,7 @@ def _spread_kernel(kind: Kind) -> Any:
             moment = block_sum(shared, moment) * inverse
             if is_batch and cuda.threadIdx.y == 0 and first == 0 and first < stop:
                 of_weight[at(column, row, inner, 0)], of_bias[at(column, row, inner, 0)] = store(moment), store(total)
-            spread(g, x, weight, dx, base, first, stop, plane, step, channel_of(row, column, groups, count), mean,
+            spread(g, x, weight, dx, base, first, stop, plane, step, channel_of(row, column, groups, length), mean,
                    inverse, total / cast(size), moment / cast(size))
             block = integer(block + cuda.gridDim.x)
     return runtime.kernel(normalize_grad_chunks)
@@ -200,10 +200,10 @@ def _weights_kernel(dtype: np.dtype, result: np.dtype, places: Places) -> Any:
     zero, inverse_of, walk = number.type(0), inverse_deviation(number), walk_of(places)
     (integer, begin, onward, at), (_, extents, share, _) = walk.of_elements, walk.of_rows
 
-    def normalize_weight_grad(g, x, means, variances, of_weight, of_bias, groups, members, eps, outer, count, inner,
+    def normalize_weight_grad(g, x, means, variances, of_weight, of_bias, groups, members, eps, outer, length, inner,
                               plane, chunks, chunk):
         shared, block, lanes = memory(), integer(cuda.blockIdx.x), integer(cuda.blockDim.y)
-        size, step, blocks = extents(outer, count, inner, plane, chunks)
+        size, step, blocks = extents(outer, length, inner, plane, chunks)
         planes, rest = begin(lanes, plane)
         while block < blocks:
             row, first, stop, part, column, base = share(block, outer, size, inner, plane, chunks, chunk)

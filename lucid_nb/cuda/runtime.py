@@ -100,12 +100,13 @@ def slices(outer: int, count: int, inner: int, chunks: int = 1) -> Slices:
 
 
 @lru_cache(maxsize=4096)
-def chunks_of(outer: int, count: int, inner: int) -> int:
-    """Into how many chunks a reduction is cut, by shape alone, so that results never depend on the device."""
+def chunks_of(outer: int, count: int, inner: int, least: int = MIN_CHUNK) -> int:
+    """Into how many chunks a reduction is cut, by shape alone, so that results never depend on the device; `least`:
+    elements that a chunk should have."""
     tiles = outer * ceil_div(inner, min(power_of_two(inner), WARP))
-    if tiles >= FEW_BLOCKS or count < 2 * MIN_CHUNK:
+    if tiles >= FEW_BLOCKS or count < 2 * least:
         return 1
-    return min(ceil_div(count, MIN_CHUNK), ceil_div(FEW_BLOCKS, tiles))
+    return min(ceil_div(count, least), ceil_div(FEW_BLOCKS, tiles))
 
 
 # -------------------------------------------------------------------------------------------------- launches

@@ -1,7 +1,7 @@
 """Means and squared deviations of rows, in a block: what normalisation and variances are made of.
 
-An array is seen as (outer, count, inner, plane). A row has one place along `outer` and `inner`, and all of `count` and
-`plane`: the channel of a batch, the elements of a layer, or a slice along axes. A block takes some neighbouring rows,
+An array is seen as (outer, length, inner, plane). A row has one place along `outer` and `inner`, and all along the
+others: the channel of a batch, the elements of a layer, or a slice along axes. A block takes some neighbouring rows,
 whose lanes walk in steps of their number and merge in a fixed order; long rows are cut into chunks by shape alone.
 
 A first walk sums distances to the first element, a second deviations from the mean that it gave and their squares; the
@@ -11,6 +11,7 @@ deviate by nothing.
 
 from collections.abc import Callable
 from functools import cache
+from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,22 +19,25 @@ import numpy as np
 from . import runtime
 from .places import Places, fitting
 from .reduce import add, block_merge
-from .runtime import BLOCK, block_inline, ceil_div, cuda, inline, shared_memory
+from .runtime import BLOCK, MIN_CHUNK, WARP, block_inline, ceil_div, cuda, inline, shared_memory
 from .scalars import widen_to
+
+EACH = 4                         # elements of a lane, so that merging lanes is the smaller part of the work
+FEW_ROWS = MIN_CHUNK // 8        # elements of a chunk where rows lie side by side, and few lanes share a row
 
 
 class Rows(NamedTuple):
-    """Extents of an array whose rows lie along `count` and `plane`."""
+    """Extents of an array whose rows lie along `length` and `plane`."""
 
     outer: int
-    count: int
+    length: int
     inner: int
     plane: int
 
     @property
     def size(self) -> int:
         """Elements of a row."""
-        return self.count * self.plane
+        return self.length * self.plane
 
     @property
     def number(self) -> int:
@@ -57,7 +61,7 @@ class Plan(NamedTuple):
         return fitting(self.rows.number * self.rows.size)
 
     def launch(self, kernel: Any, *operands: Any) -> None:
-        """Launch a kernel(*operands, outer, count, inner, plane, chunks, chunk)."""
+        """Launch a kernel(*operands, outer, length, inner, plane, chunks, chunk)."""
         numbers = self.places.of(*self.rows, self.chunks, self.chunk)
         runtime.launch(kernel, self.blocks, (self.columns, self.lanes), *operands, *numbers)
 
@@ -67,19 +71,25 @@ class Plan(NamedTuple):
 
 
 def plan_of(rows: Rows) -> Plan:
-    """Of rows that have elements. Rows of planes do not lie side by side, so a block takes one."""
-    return _plan(rows, runtime.chunks_of(*_slices(rows)))
+    """Of rows that have elements. Each block of a row joins all its chunks, so a chunk has more elements than that."""
+    slices = _slices(rows)
+    chunks = runtime.chunks_of(*slices, MIN_CHUNK if slices[2] == 1 else FEW_ROWS)
+    return _plan(rows, min(chunks, max(1, isqrt(rows.size) // 2)))
 
 
 def _slices(rows: Rows) -> tuple[int, int, int]:
-    return (rows.outer, rows.size, rows.inner) if rows.plane == 1 else (rows.number, rows.size, 1)
+    """Rows of planes do not lie side by side, so a block takes one."""
+    return (rows.outer, rows.length, rows.inner) if rows.plane == 1 else (rows.number, rows.size, 1)
 
 
 def _plan(rows: Rows, chunks: int) -> Plan:
     chunk = ceil_div(rows.size, chunks)
     chunks = ceil_div(rows.size, chunk)
     found = runtime.slices(*_slices(rows), chunks)
-    return Plan(rows, found.columns, found.lanes, chunks, chunk, found.blocks)
+    lanes = found.lanes
+    if found.columns == 1:
+        lanes = min(lanes, max(WARP, runtime.power_of_two(ceil_div(chunk, EACH))))
+    return Plan(rows, found.columns, lanes, chunks, chunk, found.blocks)
 
 
 # ---------------------------------------------------------------------------------------------------------- walks
@@ -87,9 +97,9 @@ class Walk(NamedTuple):
     """How kernels find their way: functions of places that are computed in `integer`, 32 bits where all fit."""
 
     integer: Any
-    begin: Callable            # where an element of a row lies: along `count`, and within the plane
+    begin: Callable            # where an element of a row lies: along `length`, and within the plane
     onward: Callable           # the place that is some planes and some elements on
-    extents: Callable          # elements of a row, the step along `count`, and how many blocks have work
+    extents: Callable          # elements of a row, the step along `length`, and how many blocks have work
     share: Callable            # what a block does: the place along `outer`, the first element of its chunk and that
     #                            behind it, the number of the chunk, the thread's column, which has no elements where it
     #                            is beyond the last, and where its row begins
@@ -123,10 +133,10 @@ def walk_of(places: Places) -> Walk:
             return integer(i + 1), integer(within - plane)
         return i, within
 
-    def extents(outer, count, inner, plane, chunks):
+    def extents(outer, length, inner, plane, chunks):
         columns = integer(cuda.blockDim.x)
         blocks = outer * chunks * quotient(integer(inner + columns - 1), columns)
-        return integer(count * plane), integer(inner * plane), integer(blocks)
+        return integer(length * plane), integer(inner * plane), integer(blocks)
 
     def share(block, outer, size, inner, plane, chunks, chunk):
         columns = integer(cuda.blockDim.x)
@@ -252,9 +262,9 @@ def moments_kernel(source: np.dtype, number: np.dtype, result: np.dtype, places:
     statistics = (block_moments if is_centred else block_squares)(source, number, places)
     memory, store, (integer, extents, share, at) = shared_memory(BLOCK, number), result.type, walk_of(places).of_rows
 
-    def moments(x, means, squares, outer, count, inner, plane, chunks, chunk):
+    def moments(x, means, squares, outer, length, inner, plane, chunks, chunk):
         shared, block = memory(), integer(cuda.blockIdx.x)
-        size, step, blocks = extents(outer, count, inner, plane, chunks)
+        size, step, blocks = extents(outer, length, inner, plane, chunks)
         while block < blocks:
             row, first, stop, part, column, base = share(block, outer, size, inner, plane, chunks, chunk)
             mean, square = statistics(shared, x, base, first, stop, plane, step)
