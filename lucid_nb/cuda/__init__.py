@@ -25,6 +25,7 @@ from .normalization import normalize, remember
 from .normalization_grad import normalize_grad
 from .pooling import avg_pool, avg_pool_grad, max_pool, max_pool_grad
 from .random import dropout, random_bits
+from .recurrent import recurrent, recurrent_grad
 from .reduce import arg_reduce, reduce
 from .resample import resample
 from .runtime import description, is_available, synchronize, watch
