@@ -167,7 +167,7 @@ def reduce(self: Tensor) -> tuple:
 def _install() -> None:
     Tensor.__array_ufunc__ = array_ufunc  # type: ignore[method-assign]
     Tensor.__dlpack__, Tensor.__dlpack_device__ = lent, dlpack_device  # type: ignore
-    Tensor.__cuda_array_interface__ = property(cuda_array_interface)  # type: ignore[attr-defined]
+    Tensor.__cuda_array_interface__ = property(cuda_array_interface)  # type: ignore
     Tensor.__buffer__, Tensor.__reduce__ = buffer, reduce  # type: ignore[method-assign]
 
 
