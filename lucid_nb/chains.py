@@ -79,10 +79,19 @@ def is_link(node: Any) -> bool:
         return False
     if node.op is movement:
         return all(isinstance(step, (Permute, Reshape)) for step in node.plan["steps"])
-    if not isinstance(node.op, Elementwise) or node.like is not None or node.op.rule.integers:
+    if not isinstance(node.op, Elementwise) or node.op.rule.integers or not keeps_shape(node):
         return False
     return node.op.arity <= 2 and node.plan.is_single and sum(node.plan.served) == 1 == \
         len(node.edges) - node.edges.count(None)
+
+
+def keeps_shape(node: tape.Node) -> bool:
+    """Has the operand that gets a gradient the shape of the result, beside others that may be one number?"""
+    like = node.like                             # where all is alike it is not kept
+    if like is None:
+        return True
+    wanted = next((number for number, edge in enumerate(node.edges) if edge is not None), -1)
+    return like[wanted] == like[-1] and len({dtype for _, dtype in like}) == 1
 
 
 def way_of(node: tape.Node) -> Any:
