@@ -312,4 +312,5 @@ def keys_kernel(dtype: np.dtype, tile: Tile, is_masked: bool, is_dropped: bool) 
             write(dk, facts, start_of(facts, MADE, facts[GROUP], facts[TOP]), MADE, of_keys, facts[DEPTH])
             write(dv, facts, start_of(facts, OTHER, facts[GROUP], facts[TOP]), OTHER, of_values, facts[FEATURES])
             unit += cuda.gridDim.x
-    return runtime.kernel(attend_keys, (tile.threads, 1 if tile.width > 64 else 2))      # its sums take 64 registers
+    has_little = tile.width <= 64 and not (is_masked and is_dropped)       # in registers: sums, places, random words
+    return runtime.kernel(attend_keys, (tile.threads, 2 if has_little else 1))

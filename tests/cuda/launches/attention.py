@@ -2,7 +2,7 @@
 
 import lucid_nb.cuda as table
 
-from . import FLOATS, HALVES, array, launches
+from . import FLOATS, array, launches
 
 TILES = ("each thread holds its scores and its part of results in registers, so that what is read from shared memory "
          "is used several times; one or two blocks of 256 threads with many independent sums hide its latency")
@@ -16,21 +16,16 @@ def both(dtype, depth, groups=16, mask=None, causal=False, drop=None):
     table.attention_grad(q, k, v, bias, out, sums, out, causal, 0.125, bias is not None, drop)
 
 
-@launches(*FLOATS, *HALVES, registers=TILES)
+@launches(*FLOATS, "bfloat16", registers=TILES)
 def heads_of_64(dtype):
     both(dtype, 64, causal=True)
 
 
-@launches(*FLOATS, *HALVES, registers=TILES, stack="a few places are kept there between tiles, not within the walks")
+@launches(*FLOATS, registers=TILES, stack="a few places are kept there between tiles, not within the walks")
 def heads_of_128(dtype):
     both(dtype, 128, groups=4)
 
 
-@launches(*FLOATS, "bfloat16", registers=TILES)
-def masked(dtype):
-    both(dtype, 64, mask=(8, 1, 1024, 1024))
-
-
-@launches(*FLOATS, "bfloat16", registers=TILES)
-def dropped(dtype):
-    both(dtype, 64, drop=(1 << 31, 1, 2, 3))
+@launches("float32", "bfloat16", registers=TILES)
+def masked_and_dropped(dtype):
+    both(dtype, 64, mask=(8, 1, 1024, 1024), drop=(1 << 31, 1, 2, 3))

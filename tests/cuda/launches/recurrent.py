@@ -10,7 +10,7 @@ PRODUCTS = "the tiles of matrix products, whose sums stay in registers"
 CELLS = "a unit reads four gates and what the state adds to each; half the warps have them all on their way at once"
 
 
-@launches(*FLOATS, registers=f"{PRODUCTS}; {CELLS}")
+@launches(*FLOATS, registers=f"{PRODUCTS}; {CELLS}", stack="a product of doubles keeps a place there, once a slice")
 def layers(dtype):
     rows = array((STEPS * BATCH, UNITS), dtype)
     for mode, gates in (("lstm", 4), ("gru", 3), ("tanh", 1), ("relu", 1)):
