@@ -7,10 +7,13 @@ import scipy.special
 
 import lucid_nb as lnb
 import lucid_nb.cuda as table
+from lucid_nb.backend import Table
 from lucid_nb.cuda import fused, fused_source, runtime
 from lucid_nb.expr import Scalar, lift, read
 from lucid_nb.fusion import rows
-from lucid_nb.fusion.fused import Fused, Spec
+from lucid_nb.fusion.fused import Fused, Runner, Spec
+
+from .conftest import check_launches
 
 pytestmark = pytest.mark.cuda_simulator
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -156,3 +159,12 @@ def test_few_long_rows_are_divided_by_reductions():
         total = lnb.fuse(lambda x: (x * x).sum(-1))(given)
     assert "fused_rows" not in [name for name, *_ in launched]
     np.testing.assert_allclose(total.item(), (x * x).sum(), rtol=1e-5)
+
+
+def test_any_size_is_a_launch(launches):
+    """More than 2**31 elements: blocks walk over rows, and places have 64 bits."""
+    lead, cols, dtype = (1 << 22,), 1 << 10, np.dtype("float32")
+    op = program(lead, cols, dtype)
+    found = Runner(op, Table("cuda", table))([table.empty(spec.shape, dtype) for spec in op.inputs])
+    assert [raw.shape for raw in found] == [(*lead, cols), (*lead, 1), (cols,)]
+    check_launches(launches)
