@@ -36,7 +36,7 @@ def depthwise_of_doubles(dtype):
     all_three(*DEPTHWISE, dtype)
 
 
-@launches(*FLOATS, *HALVES, registers=PRODUCT)
+@launches(*FLOATS, *HALVES, registers=PRODUCT, stack="a product of doubles keeps a place there, once a slice")
 def inner_layer(dtype):
     all_three((32, 128, 28, 28), (128, 128, 3, 3), Window((1, 1), (1, 1), (1, 1), (1, 1)), dtype)
 
