@@ -90,7 +90,7 @@ def test_gradients_follow_finite_differences_to_second_order(function, shapes):
     (lambda: nn.ConvTranspose1d(2, 2, 3, stride=2), (1, 2, 3)),
     (lambda: nn.ConvTranspose3d(2, 1, 2, stride=2, bias=False), (1, 2, 1, 2, 1)),
     (lambda: nn.Sequential(nn.Unfold(2, padding=1), nn.Fold((2, 3), 2, padding=1)), (1, 2, 2, 3)),
-], ids=str)
+], ids=lambda given: str(given) if isinstance(given, tuple) else "layer")
 def test_layers_train_as_on_the_cpu(make, shape):
     found = []
     for device in ("cuda", "cpu"):
