@@ -95,28 +95,24 @@ def _by_blocks(x: Any, y: Any, dtype: np.dtype, rows: int, cols: int, descending
 
 
 # ------------------------------------------------------------------------------------------------ by digits
-@cache
-def _encode_kernel(dtype: np.dtype, descending: bool, is_exact: bool) -> Any:
-    encode = encoder(dtype, descending, is_exact)
-
-    def encode_all(count, x, keys):
+def _each_kernel(function: Any) -> Any:
+    """The kernel of a function of each element."""
+    def change_all(count, x, y):
         i = cuda.grid(1)
         while i < count:
-            keys[i] = encode(x[i])
+            y[i] = function(x[i])
             i += cuda.gridsize(1)
-    return runtime.kernel(encode_all)
+    return runtime.kernel(change_all)
+
+
+@cache
+def _encode_kernel(dtype: np.dtype, descending: bool, is_exact: bool) -> Any:
+    return _each_kernel(encoder(dtype, descending, is_exact))
 
 
 @cache
 def _decode_kernel(dtype: np.dtype, descending: bool) -> Any:
-    decode = decoder(dtype, descending)
-
-    def decode_all(count, keys, y):
-        i = cuda.grid(1)
-        while i < count:
-            y[i] = decode(keys[i])
-            i += cuda.gridsize(1)
-    return runtime.kernel(decode_all)
+    return _each_kernel(decoder(dtype, descending))
 
 
 @inline

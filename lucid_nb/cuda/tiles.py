@@ -167,6 +167,14 @@ def _stager(number: np.dtype, part: Slice) -> Callable:
 
 
 # --------------------------------------------------------------------------------------------------- the kernel
+def _operand(dtype: np.dtype, number: np.dtype, size: int, depth: int, each: int,
+             layout: Layout) -> tuple[int, Any, Any, Any]:
+    """How an operand comes to shared memory: the pitch of slices, room for two, what fetches and stages one."""
+    pitch = size + vectors.width_of(number.itemsize)        # which keeps turned columns in banks of their own
+    part = Slice(size, depth, pitch, each, layout)
+    return pitch, shared_memory(2 * depth * pitch, number), _fetcher(dtype, number, part), _stager(number, part)
+
+
 @cache
 def tile_kernel(dtype: np.dtype, is_large: bool, a_layout: Layout, b_layout: Layout, is_whole: bool,
                 epilogue: Epilogue) -> Any:
@@ -176,14 +184,8 @@ def tile_kernel(dtype: np.dtype, is_large: bool, a_layout: Layout, b_layout: Lay
     (y_threads, x_threads), (y_each, x_each), slice_depth = tile
     y_size, x_size, zero = tile.rows, tile.cols, scalar(0)
     a_each, b_each = tile.shares
-    spare = vectors.width_of(number.itemsize)        # keeps turned columns in banks of their own
-    a_pitch, b_pitch = y_size + spare, x_size + spare
-    a_slice = Slice(y_size, slice_depth, a_pitch, a_each, a_layout)
-    b_slice = Slice(x_size, slice_depth, b_pitch, b_each, b_layout)
-    a_memory = shared_memory(2 * slice_depth * a_pitch, number)
-    b_memory = shared_memory(2 * slice_depth * b_pitch, number)
-    fetch_a, fetch_b = _fetcher(dtype, number, a_slice), _fetcher(dtype, number, b_slice)
-    stage_a, stage_b = _stager(number, a_slice), _stager(number, b_slice)
+    a_pitch, a_memory, fetch_a, stage_a = _operand(dtype, number, y_size, slice_depth, a_each, a_layout)
+    b_pitch, b_memory, fetch_b, stage_b = _operand(dtype, number, x_size, slice_depth, b_each, b_layout)
     width = tile.access(number)
     load, finish, widen = vectors.load(width), finisher(dtype, epilogue), widen_to(dtype, number)
     c_access = width if is_whole else 1

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import lucid_nb.cuda as table
 from lucid_nb.cuda.sort import CAPACITY, TILE
+from tests.unordered import unordered
 
 from .test_scan import call
 
@@ -22,20 +23,7 @@ DIGITS = ["bool", "int16", BFLOAT16, "float32", "uint64"]        # each width of
 
 
 def values(shape, dtype, spread=9):
-    """Numbers with many equal ones, both zeros, infinities and NaNs of both signs."""
-    dtype = np.dtype(dtype)
-    if dtype.kind in "iu" and spread is None:
-        bounds = np.iinfo(dtype)
-        return RANDOM.integers(bounds.min, bounds.max, shape, dtype, True)
-    x = np.round(RANDOM.standard_normal(shape) * (spread or 1e6))
-    if dtype.kind in "biu":
-        return x.astype(np.int64).astype(dtype)
-    with np.errstate(over="ignore"):
-        x = x.astype(dtype)
-    for start, step, value in ((0, 7, 0.0), (1, 11, -0.0), (5, 13, np.nan), (7, 17, np.copysign(np.nan, -1)),
-                               (3, 19, np.inf), (4, 23, -np.inf)):
-        x.reshape(-1)[start::step] = value
-    return x
+    return unordered(RANDOM, shape, dtype, spread)
 
 
 def complex_values(shape, dtype):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lucid_nb.kernels import threads
 from lucid_nb.kernels.sets import isin, unique
 from lucid_nb.kernels.sort import FEW, HEAP, SHORT, argsort, partition, searchsorted, sort, topk
+from tests.unordered import unordered
 
 RANDOM = np.random.default_rng(5)
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -20,23 +21,7 @@ SHAPES = [((1,), 0), ((FEW - 1,), 0), ((3, FEW + 20), 1), ((SHORT - 1,), 0), ((S
 
 
 def values(shape, dtype, spread=1000):
-    """Numbers with many equal ones, both zeros, infinities and NaNs of both signs."""
-    dtype = np.dtype(dtype)
-    if dtype.kind in "iu" and spread is None:
-        bounds = np.iinfo(dtype)
-        return RANDOM.integers(bounds.min, bounds.max, shape, dtype, True)
-    x = np.round(RANDOM.standard_normal(shape) * (spread or 1e6))
-    if dtype.kind in "biu":
-        return x.astype(np.int64).astype(dtype)
-    with np.errstate(over="ignore"):
-        x = x.astype(dtype)
-    x.flat[::7] = 0.0
-    x.flat[::11] = -0.0
-    x.flat[5::13] = np.nan
-    x.flat[7::29] = np.copysign(np.nan, -1)
-    x.flat[3::17] = np.inf
-    x.flat[4::19] = -np.inf
-    return x
+    return unordered(RANDOM, shape, dtype, spread)
 
 
 def compared(x):
