@@ -129,8 +129,8 @@ from .vectorize import vmap
 
 __version__ = "0.1.0"
 globals().update(_functions)
-_SUBPACKAGES = {"autograd", "nn", "special", "optim", "models", "data", "testing", "config", "random", "lib", "linalg",
-                "visual", "einops"}
+_SUBPACKAGES = {"autograd", "fft", "nn", "special", "optim", "models", "data", "testing", "config", "random", "lib",
+                "linalg", "visual", "einops"}
 _THREADS = {"set_num_threads", "get_num_threads"}
 
 

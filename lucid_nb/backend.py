@@ -22,7 +22,7 @@ softmax_grad log_softmax_grad cross_entropy cross_entropy_grad reshape permute b
 reinterpret concatenate pad repeat
 gather take_along scatter scatter_add scatter_along compress expand nonzero
 matmul conv conv_input_grad conv_weight_grad synchronize
-scan extreme_scan recurrence sort argsort partition topk searchsorted unique isin describe over
+fourier scan extreme_scan recurrence sort argsort partition topk searchsorted unique isin describe over
 """.split()
 
 

@@ -75,6 +75,13 @@ def sorting(call: Call) -> float:
     return size * _halvings(line)
 
 
+def fourier(call: Call) -> float:
+    """1.5 n log2(n) for n numbers along the axes together, of real ones half of it (Cooley and Tukey, 1965)."""
+    count, kind = product(call.params["sizes"]), call.params["kind"]
+    lines = product(call.result) // max(product(tuple([call.result[axis] for axis in call.params["axes"]])), 1)
+    return lines * 1.5 * count * log2(count) * (0.5 if kind in ("rfft", "irfft") else 1)
+
+
 def searching(call: Call) -> float:
     """log2(n) for each value, n being the sorted elements (the first input)."""
     return product(call.shapes[1]) * _halvings(product(call.shapes[0]))

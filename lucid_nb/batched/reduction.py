@@ -8,8 +8,8 @@ from .raw import Batched, common, spread
 
 # At which place of an entry's arguments its axis stands, or its axes.
 AXIS = dict(reduce=2, arg_reduce=2, moments=1, logsumexp=1, softmax=1, log_softmax=1, softmax_grad=2,
-            log_softmax_grad=2, scan=2, extreme_scan=2, recurrence=2, sort=1, argsort=1, partition=2, topk=2, repeat=2,
-            take_along=2, scatter_along=4)
+            log_softmax_grad=2, fourier=2, scan=2, extreme_scan=2, recurrence=2, sort=1, argsort=1, partition=2, topk=2,
+            repeat=2, take_along=2, scatter_along=4)
 
 
 def behind(axis: int) -> int:

@@ -14,6 +14,7 @@ from . import copying, elementwise
 from .attention import attention, attention_grad  # noqa: F401
 from .conv import conv, conv_input_grad, conv_weight_grad  # noqa: F401
 from .counting import bin_places, bincount, histogram, span  # noqa: F401
+from .fourier import fourier  # noqa: F401
 from .fused import kernel as fused_rows  # noqa: F401
 from .gemm import linear, matmul  # noqa: F401
 from .index import (  # noqa: F401

@@ -15,6 +15,7 @@ import numpy as np
 from ..program import Program
 from ..shapes import Shape, Window
 from . import convolution, ordering, products, reductions, runtime, types, views, vocabulary
+from .fourier import fourier  # noqa: F401
 from .runtime import entry
 
 Raw: TypeAlias = mx.array
