@@ -1,8 +1,8 @@
 """Weighted sums of elements at given places of planes, and both gradients: what sampling at points comes to.
 
 x and its gradient are (batch, channels, size), what is sampled is (batch, channels, points), places and weights are
-(taps, batch, points). A thread sums what one result is made of, taps and points or channels in order. For the gradient
-of x the places are sorted, so that each cell knows what was sampled from it.
+(taps, batch, points). A thread sums what one result is made of, taps or channels in order. For the gradient of x the
+places are sorted, so that what was sampled from a cell is a run.
 """
 
 from functools import cache
@@ -13,11 +13,11 @@ import numpy as np
 from . import array as geometry
 from . import runtime
 from .array import DeviceArray
-from .copy import flat
+from .copy import flat, full
 from .places import Places, fitting
-from .runtime import cuda
+from .runs import Join, combiner, join
+from .runtime import cuda, inline
 from .scalars import compute, narrow, widen_to
-from .scatter import segments
 
 INT64 = np.dtype(np.int64)
 
@@ -58,9 +58,9 @@ def sample(x: DeviceArray, places: DeviceArray, weights: DeviceArray) -> DeviceA
 
 
 def _fit(image: DeviceArray, places: DeviceArray) -> Places:
-    """What places fit in images, in what is sampled from them and in the taps; a step of taps goes beyond these."""
+    """What places fit in images and in what every tap samples from them; a step of taps goes beyond the last."""
     taps, batch, points = places.shape
-    return fitting(max(image.size, image.shape[1] * batch * points, (taps + 1) * batch * points))
+    return fitting(max(image.size, image.shape[1] * places.size, (taps + 1) * batch * points))
 
 
 @cache
@@ -78,37 +78,35 @@ def _number_kernel(fit: Places) -> Any:
 
 
 @cache
-def _input_grad_kernel(dtype: np.dtype, fit: Places) -> Any:
-    load, store, zero = _casts(dtype)
+def _input_grad_of(dtype: np.dtype, fit: Places) -> Join:
+    """How g times weights are added up, of which columns are channels."""
+    load, store, _ = _casts(dtype)
     (integer, quotient), memory = fit, np.uint64
 
-    def sample_input_grad(count, g, weights, order, starts, dx, batch, channels, size, points):
-        i = integer(cuda.grid(1))
-        while i < count:
-            plane = quotient(i, size)
-            cell = integer(quotient(plane, channels) * size + i - plane * size)
-            j, stop, total = integer(starts[memory(cell)]), integer(starts[memory(cell + 1)]), zero
-            while j < stop:
-                at = integer(order[memory(j)])
-                point = integer(at - quotient(at, points) * points)
-                total += load(weights[memory(at)]) * load(g[memory(plane * points + point)])
-                j = integer(j + 1)
-            dx[memory(i)] = store(total)
-            i = integer(i + cuda.gridsize(1))
-    return runtime.kernel(sample_input_grad)
+    def term(g, weights, at, channel, extents):
+        batch, channels, size, points = extents
+        line = quotient(at, points)
+        image = integer(line - quotient(line, batch) * batch)
+        point = integer(at - line * points)
+        return load(weights[memory(at)]) * load(g[memory((image * channels + channel) * points + point)])
+
+    def place(target, channel, extents):
+        batch, channels, size, points = extents
+        image = quotient(target, size)
+        return (image * channels + channel) * size + integer(target - image * size)
+    return Join(compute(dtype), *combiner("sum", dtype), inline(term), inline(place), load, store, False)
 
 
 def sample_input_grad(g: DeviceArray, places: DeviceArray, weights: DeviceArray, size: int) -> DeviceArray:
     """The gradient of x: g times weights, added up at the places."""
     batch, channels, points = g.shape
-    result, numbers = geometry.empty((batch, channels, size), g.element), geometry.empty((places.size,), INT64)
-    if result.size == 0:
-        return result
-    fit = _fit(result, places)
-    runtime.launch_each(_number_kernel(fit), places.size, *fit.of(places.size), flat(places), numbers.memory,
-                        *fit.of(batch, size, points))
-    runtime.launch_each(_input_grad_kernel(g.element, fit), result.size, *fit.of(result.size), flat(g), flat(weights),
-                        *segments(numbers, batch * size), result.memory, *fit.of(batch, channels, size, points))
+    result, numbers = full((batch, channels, size), 0, g.element), geometry.empty((places.size,), INT64)
+    if result.size and places.size:
+        fit = _fit(result, places)
+        runtime.launch_each(_number_kernel(fit), places.size, *fit.of(places.size), flat(places), numbers.memory,
+                            *fit.of(batch, size, points))
+        join(_input_grad_of(g.element, fit), fit, numbers, batch * size, (flat(g), flat(weights)), result.memory,
+             channels, (batch, channels, size, points))
     return result
 
 

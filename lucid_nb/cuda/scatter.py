@@ -1,26 +1,21 @@
 """Writing rows by integer index, and elements by their position along an axis. Repeated indices give the same bits on
-every run: an index is sorted, stably, and each element of a written row is one thread, which joins what is written
-there in order."""
+every run."""
 
-from collections.abc import Callable
 from functools import cache
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from ..dtypes import BOOL
 from . import array as geometry
 from . import runtime
 from .array import DeviceArray
-from .copy import cast, contiguous, copy, flat, full
-from .reduce import both, either, larger, smaller
-from .running import adder, multiplier
-from .runtime import cuda
-from .scalars import compute, narrow, widen_to
-from .sort import places_of
+from .copy import contiguous, copy, flat, full
+from .places import fitting
+from .runs import Join, combiner, join, number_of
+from .runtime import cuda, inline
+from .scalars import narrow, widen_to
 
-INT64, WORD = np.dtype(np.int64), np.dtype(np.uint32)
+INT64 = np.dtype(np.int64)
 
 
 @runtime.kernel
@@ -56,114 +51,40 @@ def scatter(raw: DeviceArray, index: DeviceArray, values: DeviceArray) -> Device
 
 
 # ------------------------------------------------------------------------------------------------------- joining
-def _combiner(kind: str, dtype: np.dtype, number: np.dtype) -> Callable:
-    """How a total takes a value in; of bools sums are logical or, products logical and."""
-    if kind in ("max", "min"):
-        return larger if kind == "max" else smaller
-    if dtype == BOOL:
-        return either if kind == "sum" else both
-    return adder(number.type) if kind == "sum" else multiplier(number.type)
-
-
 @cache
-def _join_kernel(kind: str, dtype: np.dtype) -> Any:
-    number = np.dtype(np.uint8) if dtype == BOOL else compute(dtype)
-    load, store, combine = widen_to(dtype, number), narrow(dtype), _combiner(kind, dtype, number)
+def _rows_joined(kind: str, dtype: np.dtype) -> Join:
+    """How rows are joined; float16 and bfloat16 in float32."""
+    number = number_of(dtype)
+    load, memory = widen_to(dtype, number), np.uint64
 
-    def join_rows(count, index, order, values, y, row_size, length):
-        i = cuda.grid(1)
-        while i < count:
-            first = i // row_size
-            column = i - first * row_size
-            target = index[order[first]]
-            if first == 0 or index[order[first - 1]] != target:
-                at = target * row_size + column
-                total = load(y[at])
-                j = first
-                while j < length and index[order[j]] == target:
-                    total = combine(total, load(values[order[j] * row_size + column]))
-                    j += 1
-                y[at] = store(total)
-            i += cuda.gridsize(1)
-    return runtime.kernel(join_rows)
+    def term(values, _, at, column, extents):
+        return load(values[memory(at * extents[0] + column)])
+
+    def place(target, column, extents):
+        return target * extents[0] + column
+    return Join(number, *combiner(kind, dtype), inline(term), inline(place), load, narrow(dtype), True)
 
 
-def _order(index: DeviceArray, size: int) -> DeviceArray:
-    """The places that sort positions below `size`, of which few bits differ."""
-    row = contiguous(index)
-    row = geometry.view(row, (1, row.size), (row.size, 1))
-    narrow_enough = size <= 1 << 32
-    return places_of(cast(row, WORD) if narrow_enough else row, False, max(1, (size - 1).bit_length()))
-
-
-def _joined(kind: str, raw: DeviceArray, index: DeviceArray, values: DeviceArray) -> DeviceArray:
-    """A copy of `raw` whose rows at index are joined with values in order; float16 and bfloat16 in float32."""
-    result = copy(raw)
+def _join_into(result: DeviceArray, kind: str, index: DeviceArray, values: DeviceArray) -> DeviceArray:
+    """Rows of the result, which is contiguous, at index joined with values in order."""
     if result.size and index.size:
-        row_size = prod(raw.shape[1:])
-        order, count = _order(index, raw.shape[0]), index.size * row_size
-        runtime.launch_each(_join_kernel(kind, raw.element), count, count, flat(index), order.memory, flat(values),
-                            result.memory, row_size, index.size)
+        columns, given = prod(result.shape[1:]), flat(values)
+        join(_rows_joined(kind, result.element), fitting(max(values.size, result.size)), index, result.shape[0],
+             (given, given), result.memory, columns, (columns,))
     return result
 
 
 def scatter_add(raw: DeviceArray, index: DeviceArray, values: DeviceArray) -> DeviceArray:
-    """A copy of `raw` with values[j] added to row index[j], in the order of j; float16 and bfloat16 in float32."""
-    return _joined("sum", raw, index, values)
+    """A copy of `raw` with values[j] added to row index[j], in the order of j; float16 and bfloat16 in float32.
 
-
-# -------------------------------------------------------------------------------------------------------- sums of rows
-@runtime.kernel
-def _starts_kernel(count, index, order, starts, length):
-    i = cuda.grid(1)
-    while i < count:
-        low, high = 0, length
-        while low < high:
-            middle = (low + high) // 2
-            if index[order[middle]] < i:
-                low = middle + 1
-            else:
-                high = middle
-        starts[i] = low
-        i += cuda.gridsize(1)
-
-
-def segments(index: DeviceArray, size: int) -> tuple[Any, Any]:
-    """The places that sort an index of positions below `size`, stably, and where each position's begin among them:
-    size + 1 numbers, the last of which is how many places there are."""
-    order, starts = _order(index, size), geometry.empty((size + 1,), INT64)
-    runtime.launch_each(_starts_kernel, size + 1, size + 1, flat(index), order.memory, starts.memory, index.size)
-    return order.memory, starts.memory
-
-
-@cache
-def _sum_kernel(dtype: np.dtype) -> Any:
-    number = np.dtype(np.uint8) if dtype == BOOL else compute(dtype)
-    load, store, combine, zero = widen_to(dtype, number), narrow(dtype), _combiner("sum", dtype, number), number.type(0)
-
-    def sum_rows(count, order, starts, values, y, row_size):
-        i = cuda.grid(1)
-        while i < count:
-            row = i // row_size
-            column, j, stop = i - row * row_size, starts[row], starts[row + 1]
-            total = zero
-            while j < stop:
-                total = combine(total, load(values[order[j] * row_size + column]))
-                j += 1
-            y[i] = store(total)
-            i += cuda.gridsize(1)
-    return runtime.kernel(sum_rows)
+    What many add to one row is summed in pieces, which are added in order.
+    """
+    return _join_into(copy(raw), "sum", index, values)
 
 
 def sum_rows(index: DeviceArray, values: DeviceArray, size: int) -> DeviceArray:
-    """`scatter_add` to `size` rows of zeros, which are written only once."""
-    shape = (size, *values.shape[index.ndim:])
-    if values.size == 0:
-        return full(shape, 0, values.element)
-    result = geometry.empty(shape, values.element)
-    runtime.launch_each(_sum_kernel(values.element), result.size, result.size, *segments(index, size), flat(values),
-                        result.memory, prod(shape[1:]))
-    return result
+    """`scatter_add` to `size` rows of zeros."""
+    return _join_into(full((size, *values.shape[index.ndim:]), 0, values.element), "sum", index, values)
 
 
 # ---------------------------------------------------------------------------------------------------- along an axis
@@ -182,7 +103,7 @@ def scatter_along(kind: str, raw: DeviceArray, index: DeviceArray, values: Devic
     runtime.launch_each(_places_kernel, index.size, index.size, flat(index), places.memory, raw.shape[axis],
                         index.shape[axis], prod(raw.shape[axis + 1:]))
     line, given = _line(raw), _line(values)
-    found = scatter(line, places, given) if kind == "set" else _joined(kind, line, places, given)
+    found = scatter(line, places, given) if kind == "set" else _join_into(copy(line), kind, places, given)
     return geometry.view(found, raw.shape, geometry.row_major(raw.shape))
 
 
