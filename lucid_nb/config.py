@@ -171,6 +171,7 @@ SETTINGS: dict[str, Setting] = {
     "conv_view_limit_mb": Setting(_whole(-(1 << 40), 1 << 40), conv_view_limit_default,
                                   "an integer of MiB (0: as few images at a time as can be, negative: no limit)"),
     "tf32": _switch(False),
+    "cuda_libraries": _switch(True),
     "cuda_conv_cache_size": Setting(_whole(0, 1 << 40), lambda: 128, "an integer of at least 0"),
     "memory_pool_mb": Setting(_whole(0, 1 << 40), memory_pool_default, "an integer of MiB, at least 0"),
     "winograd": _switch(False),
@@ -228,6 +229,7 @@ fusion: bool | str
 fusion_threshold: int
 conv_view_limit_mb: int
 tf32: bool
+cuda_libraries: bool
 cuda_conv_cache_size: int
 memory_pool_mb: int
 winograd: bool

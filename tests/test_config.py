@@ -89,7 +89,8 @@ def test_unknown_and_fixed_names_are_refused(kind):
 
 def test_dir_lists_the_settings():
     assert set(dir(config)) >= {"num_threads", "cache_dir", "deterministic", "check_nan", "fusion",
-                                "conv_view_limit_mb", "tf32", "cuda_conv_cache_size", "memory_pool_mb", "winograd"}
+                                "conv_view_limit_mb", "tf32", "cuda_libraries", "cuda_conv_cache_size",
+                                "memory_pool_mb", "winograd"}
 
 
 @pytest.mark.parametrize("gigabytes, view, pool", [

@@ -4,7 +4,7 @@ All this depends on shapes, strides and alignment alone, and the parts are added
 same bits on every device. A transpose costs no copy; what lies along neither axis is copied.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from math import prod
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import numpy as np
 
 from ..shapes import broadcast_shapes
 from . import array as geometry
-from . import runtime, skinny, tiles, vectors
+from . import cublas, runtime, skinny, tiles, vectors
 from .array import DeviceArray, Shape
 from .copy import copy, flat, reshape
 from .runtime import SIMULATED, ceil_div, cuda
@@ -23,10 +23,6 @@ from .tiles import Epilogue, Layout, finisher, number_of, result_store, tile_of
 ENOUGH = 5 if SIMULATED else 264            # blocks that fill a device of 132 multiprocessors twice
 LEAST_DEPTH = 4 if SIMULATED else 256       # of a part
 LARGE = 8 if SIMULATED else 64              # rows and columns above which a large tile is not mostly empty
-
-library: Callable[[DeviceArray, DeviceArray, DeviceArray | None, str, DeviceArray], bool] | None = None
-"""Where a library's product comes in, as cuBLASLt's with its epilogues: called with both operands, the bias of columns
-or None, the activation and memory for the result, it says whether it has written the result."""
 
 
 class Plan(NamedTuple):
@@ -168,17 +164,19 @@ def _call(element: np.dtype, a: Geometry, b: Geometry, batch: Shape, epilogue: E
 
 
 @cache
-def _join_kernel(dtype: np.dtype, epilogue: Epilogue) -> Any:
+def _join_kernel(dtype: np.dtype, epilogue: Epilogue, of: np.dtype) -> Any:
+    """The kernel that adds sums of the dtype `of`, and finishes them."""
     number, has_bias = number_of(dtype), epilogue.has_bias
     widen, finish, store, zero = (widen_to(dtype, number), finisher(dtype, epilogue), result_store(dtype, epilogue),
                                   number.type(0))
+    widen_sum = widen_to(of, number)
 
     def join(count, sums, c, bias, parts, cols):
         i = cuda.grid(1)
         while i < count:
-            total = sums[i]
+            total = widen_sum(sums[i])
             for part in range(1, parts):
-                total += sums[part * count + i]
+                total += widen_sum(sums[part * count + i])
             c[i] = store(finish(total, widen(bias[i % cols]) if has_bias else zero))
             i += cuda.gridsize(1)
     return runtime.kernel(join)
@@ -189,11 +187,13 @@ def _product(a: DeviceArray, b: DeviceArray, bias: DeviceArray | None, activatio
     batch = a.shape[:-2] if b.ndim == 2 else broadcast_shapes("matmul", a.shape[:-2], b.shape[:-2])
     element, cols = a.element, b.shape[-1]
     result = geometry.empty((*batch, a.shape[-2], cols), element)
-    if result.size == 0 or (library and library(a, b, bias, activation, result)):
+    if result.size == 0:
         return result
     a, b = a if _lies(a) else copy(a), b if _lies(b) else copy(b)
     if b.ndim == 2 and a.ndim > 2:        # one product instead of one for each of the batch
         a, batch = reshape(a, (prod(a.shape[:-1]), a.shape[-1])), ()
+    if _by_library(a, b, bias, activation, batch, result):
+        return result
     epilogue = Epilogue(bias is not None, activation)
     found = _call(element, _geometry(a), _geometry(b), batch, epilogue)
     if found is None:
@@ -206,9 +206,27 @@ def _product(a: DeviceArray, b: DeviceArray, bias: DeviceArray | None, activatio
         return result
     sums = runtime.allocate(parts * result.size, number_of(element))
     call.launch(a, b, sums, added)
-    runtime.launch_each(_join_kernel(element, epilogue), result.size, result.size, sums, result.memory, added, parts,
-                        cols)
+    _join(sums, number_of(element), result, added, parts, epilogue)
     return result
+
+
+def _join(sums: Any, of: np.dtype, result: DeviceArray, bias: Any, parts: int, epilogue: Epilogue) -> None:
+    """Write the finished sum of parts."""
+    runtime.launch_each(_join_kernel(result.element, epilogue, of), result.size, result.size, sums, result.memory, bias,
+                        parts, result.shape[-1])
+
+
+def _by_library(a: DeviceArray, b: DeviceArray, bias: DeviceArray | None, activation: str, batch: Shape,
+                result: DeviceArray) -> bool:
+    """Let cuBLASLt write the product, where it is there for it. Its own rectifier need not keep NaN; ours is then a
+    pass of its own, as is a bias that it does not add to such numbers."""
+    rest = None if cublas.has_epilogue(a.element) else bias
+    if not cublas.multiply(a, b, bias if rest is None else None, batch, result):
+        return False
+    epilogue = Epilogue(rest is not None, activation)
+    if epilogue != Epilogue():
+        _join(result.memory, a.element, result, result.memory if rest is None else flat(rest), 1, epilogue)
+    return True
 
 
 def matmul(a: DeviceArray, b: DeviceArray) -> DeviceArray:

@@ -141,7 +141,12 @@ def _sent(launcher: Launcher, blocks: int, threads: Any, stream: Any, values: li
 
 def _handle(stream: Any) -> Any:
     """The driver's own of a stream."""
-    return _legacy if stream == LEGACY_STREAM else driver.CUstream(int(core_stream(stream).handle))
+    return _legacy if stream == LEGACY_STREAM else driver.CUstream(number_of(stream))
+
+
+def number_of(stream: Any) -> int:
+    """A stream as libraries of C take it; the legacy default stream is 0."""
+    return LEGACY_STREAM if stream == LEGACY_STREAM else int(core_stream(stream).handle)
 
 
 def core_stream(stream: Any) -> Any:

@@ -150,7 +150,18 @@ def launch(function: Any, blocks: int, threads: Any, *arguments: Any) -> None:
     else:
         launching.launch(function, blocks, threads, _watching.stream, arguments)
     if config.check_nan or _watching.on:
-        _finish(function)
+        _finish(name_of(function))
+
+
+def call(library: str, run: Callable[[int], None]) -> None:
+    """Let a library of NVIDIA's launch its kernels on the stream of ours, whose number `run` is given."""
+    require(library)
+    cuda.current_context()                           # becomes this thread's, which the library takes
+    run(launching.number_of(_watching.stream))
+    if _watching.launches is not None:
+        _watching.launches.append((library, 1, ()))
+    if config.check_nan or _watching.on:
+        _finish(library)
 
 
 class _Watching(threading.local):
@@ -191,12 +202,12 @@ def name_of(function: Any) -> str:
     return getattr(getattr(function, "py_func", getattr(function, "fn", function)), "__name__", "kernel")
 
 
-def _finish(function: Any) -> None:
+def _finish(name: str) -> None:
     """Wait for a kernel, so that its error is raised where it was launched and not at a later op."""
     try:
         cuda.synchronize()
     except Exception as error:       # the driver's errors share no base class
-        raise DeviceError(f"{name_of(function)}: the GPU stopped in this kernel ({error}). Its memory is lost: restart "
+        raise DeviceError(f"{name}: the GPU stopped in this kernel ({error}). Its memory is lost: restart "
                           "the process, and check the shapes and indices that this op was given.") from error
 
 

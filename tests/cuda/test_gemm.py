@@ -180,17 +180,6 @@ def test_what_lies_along_no_axis_is_copied():
                                   host[:, ::2] @ host[:, ::2].T)
 
 
-def test_a_library_may_write_the_result(monkeypatch):
-    def write(a, b, bias, activation, result):
-        table.assign(result, table.full(result.shape, 7, result.element))
-        return bias is None
-    monkeypatch.setattr(gemm, "library", write)
-    a = table.from_numpy(np.ones((2, 3), "float32"))
-    b, bias = table.permute(a, (1, 0)), table.from_numpy(np.ones(2, "float32"))
-    assert (table.to_numpy(table.matmul(a, b)) == 7).all()
-    np.testing.assert_array_equal(table.to_numpy(table.linear(a, b, bias)), np.full((2, 2), 4))
-
-
 @pytest.mark.parametrize("shape", [(8, 4096, 4096, 4096), (1, 128, 128, 60000), (1, 1, 50000, 4096), (64, 1, 1, 0)])
 def test_a_plan_covers_the_depth_and_fills_a_device(shape, monkeypatch):
     monkeypatch.setattr(gemm, "ENOUGH", 264)
