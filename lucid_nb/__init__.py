@@ -75,7 +75,7 @@ from numpy import (
     void,
 )
 
-from . import backward, creation, errors, interop, ops
+from . import array_function, backward, creation, errors, interop, ops
 from .array import Tensor
 from .autograd import (
     checkpoint,

@@ -1,0 +1,61 @@
+"""NumPy's own functions on tensors: `np.concatenate([t, a])` is our `concatenate`, and gives a Tensor (NEP 18).
+
+Ufuncs come by another road (`interop.array_ufunc`).
+"""
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from .array import Tensor
+from .creation import tensor
+from .errors import DTypeError
+
+PACKAGE = __package__ or "lucid_nb"
+ADMITTED = (Tensor, np.ndarray, np.memmap)        # other classes of arrays keep a meaning of their own, as masks
+WRITERS = {"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"}    # into their first argument
+
+
+def array_function(self: Tensor, func: Callable, types: Iterable[type], arguments: tuple,
+                   keywords: dict[str, Any]) -> Any:
+    """What NumPy calls for one of its functions that has a tensor among its arguments."""
+    if not all(issubclass(kind, Tensor) or kind in ADMITTED for kind in types):
+        return NotImplemented
+    if func.__name__ in WRITERS and isinstance(arguments[0], np.ndarray):
+        return func(*_arrays(arguments), **_arrays(keywords))
+    own = _own(func)
+    if own is None:
+        raise DTypeError(f"{func.__module__}.{func.__name__}: lucid_nb has no function of this name. "
+                         "Pass arrays: t.numpy().")
+    if own is func:                               # a name that lucid_nb takes from NumPy as it is
+        return _tensors(func(*_arrays(arguments), **_arrays(keywords)))
+    return own(*arguments, **keywords)
+
+
+def _own(func: Callable) -> Callable | None:
+    """Our function of the same place and name: of `numpy.fft.fft` that of `lucid_nb.fft`."""
+    place, found = func.__module__.split(".")[1:], sys.modules[PACKAGE]
+    for name in (*place, func.__name__):
+        found = getattr(found, name, None)        # type: ignore[assignment]
+    return found if callable(found) else None
+
+
+def _arrays(value: Any) -> Any:
+    """Tensors, also in lists, tuples and dictionaries, as arrays."""
+    if isinstance(value, Tensor):
+        return np.asarray(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_arrays, value))
+    return {name: _arrays(found) for name, found in value.items()} if isinstance(value, dict) else value
+
+
+def _tensors(value: Any) -> Any:
+    """Arrays, also in lists and tuples, as tensors."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_tensors, value))
+    return tensor(value) if isinstance(value, np.ndarray) else value
+
+
+Tensor.__array_function__ = array_function        # type: ignore[attr-defined]
