@@ -25,4 +25,4 @@ def fourier(kind: str, raw: np.ndarray, axes: tuple[int, ...], sizes: tuple[int,
         found[twice] *= factor
     if raw.size == 0:                         # NumPy's irfft of an axis without elements reads what is not there
         found.fill(0)
-    return found  # type: ignore[no-any-return]
+    return found

@@ -15,7 +15,7 @@ from ..creation import asarray
 from ..errors import ConfigError, ShapeError
 from ..tape import grad_mode
 
-Generator = np.random.Generator | np.random.RandomState
+Generator = np.random.Generator | np.random.RandomState | random.Generator | random.RandomState
 GAINS = {"linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "sigmoid": 1.0, "tanh": 5 / 3,
          "relu": math.sqrt(2), "selu": 3 / 4}
 
