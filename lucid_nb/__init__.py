@@ -75,7 +75,7 @@ from numpy import (
     void,
 )
 
-from . import array_function, backward, creation, errors, interop, ops
+from . import array_function, backward, creation, errors, interop, ops, ufuncs
 from .array import Tensor
 from .autograd import (
     checkpoint,
@@ -125,6 +125,7 @@ from .register import functions as _functions
 from .tape import grad_mode as _grad_mode
 from .tape import modes as _modes
 from .tape import set_grad_enabled
+from .ufuncs import ufunc
 from .vectorize import vmap
 
 __version__ = "0.1.0"

@@ -21,10 +21,16 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
 
     What `out` names, tensors or arrays (`array += t`), is written and given back.
     """
+    function = functions.get(ufunc.__name__) if is_known(ufunc) else None
+    if function is not None and hasattr(function, "record"):
+        try:
+            return (function if method == "__call__" else getattr(function, method))(*inputs, **options)
+        except DTypeError:
+            if not any(isinstance(x, np.ndarray) and x.dtype.kind in "OSUmM" for x in inputs):
+                raise
     out = options.pop("out", None)
     if out is not None and any(target is not None for target in out):
         return _into(self, ufunc, method, inputs, options, out)
-    function = functions.get(ufunc.__name__) if is_known(ufunc) else None
     if function is not None and method == "__call__" and not options:
         return function(*inputs)
     found = getattr(ufunc, method)(*[np.asarray(x) if isinstance(x, Tensor) else x for x in inputs], **options)

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import dtypes, expr
 from .apply import COMPARISONS, apply, compare, recorded, recorded_one
-from .array import Tensor, fresh, modes, ndarray
+from .array import Tensor, fresh, modes, ndarray, new
 from .facts import Facts, Rule
 from .op import Compiled, Elementwise, is_large, registry
 from .shapes import LARGE
@@ -24,6 +24,16 @@ WEAK = frozenset(dtypes.WEAK)
 TENSORS: set[type] = {Tensor}    # and the classes made of it that want the short roads: parameters; see `close_roads`
 closed: set[type] = set()        # what was in TENSORS while the short roads are closed
 SQUARE = 180             # two operands of fewer elements broadcast to fewer than LARGE
+
+
+class Manners:
+    """How functions take NumPy's further arguments (`out=`, `where=`, `dtype=` ...): `ufuncs` says it here, which
+    needs the chapters."""
+
+    call: Callable[[Callable, tuple, Any, dict[str, Any]], Any]
+
+
+manners = Manners()
 
 
 def record(arity: int, *, kind: str = "number", bools: bool | str = True, complexes: bool | Callable = False,
@@ -114,11 +124,20 @@ def install_operator(operator: str, function: Callable) -> None:
 
 # ------------------------------------------------------------------------------- the functions that users call
 # One and two inputs have a short road for tensors that nothing has rewritten and whose kernel is known.
+def plain(raw: ndarray) -> Tensor:
+    """A new result without a gradient. Tensor's constructor, written out: calling it takes longer than a small add."""
+    result = new(Tensor)
+    result.raw, result.node, result.is_value, result.storage, result.version = raw, None, False, None, None
+    return result
+
+
 def unary_function(op: Elementwise) -> Callable:
     """A function of one tensor."""
     compiled_for = op.compiled.get
 
-    def function(x: Any, /) -> Tensor:
+    def function(x: Any, /, out: Any = None, **options: Any) -> Tensor:
+        if options or out is not None:
+            return manners.call(function, (x,), out, options)
         if type(x) in TENSORS and ((storage := x.storage) is None or storage.generation == x.generation):
             raw = x.raw
             compiled = compiled_for(raw.dtype)
@@ -129,7 +148,7 @@ def unary_function(op: Elementwise) -> Callable:
                     return apply(op, (x,))
                 edge = x.node
                 if edge is None or (anywhere.blocks and not modes.enabled):
-                    return Tensor(result) if type(result) is ndarray else fresh(result)
+                    return plain(result) if type(result) is ndarray else fresh(result)
                 return recorded_one(op, compiled, x, None, (edge,), 1, result, getframe(1))
         return apply(op, (x,))
     return function
@@ -141,8 +160,10 @@ def binary_function(op: Elementwise) -> Callable:
     general = compare if op.name in COMPARISONS else apply
     latest: tuple = (None, None, None)         # two dtypes and what is compiled for them, swapped as one
 
-    def function(x: Any, y: Any, /) -> Tensor:
+    def function(x: Any, y: Any, /, out: Any = None, **options: Any) -> Tensor:
         nonlocal latest
+        if options or out is not None:
+            return manners.call(function, (x, y), out, options)
         if type(x) in TENSORS and ((storage := x.storage) is None or storage.generation == x.generation):
             if type(y) in TENSORS:
                 if (storage := y.storage) is None or storage.generation == y.generation:
@@ -164,7 +185,7 @@ def binary_function(op: Elementwise) -> Callable:
                         except (ValueError, MemoryError):      # the general road says what is wrong
                             return general(op, (x, y))
                         if is_plain:
-                            return Tensor(result) if type(result) is ndarray else fresh(result)
+                            return plain(result) if type(result) is ndarray else fresh(result)
                         # Where dtypes differ, too, each gradient must be fitted to its input (tests/test_backward.py);
                         # no elements are of one size in any shape.
                         if result.size == size != 0 and a.ndim == b.ndim and (a.dtype is b.dtype or a.dtype == b.dtype):
@@ -206,7 +227,7 @@ def scalar_function(general: Elementwise) -> Callable:
             return apply(op, (scalar, x) if is_first else (x, scalar))
         edge = x.node
         if edge is None or (anywhere.blocks and not modes.enabled):
-            return Tensor(result) if type(result) is ndarray else fresh(result)
+            return plain(result) if type(result) is ndarray else fresh(result)
         if x.dtype != constant.dtype:                  # an integer tensor has no edge, so this promoted a float
             inputs, edges = ((constant, x), (None, edge)) if is_first else ((x, constant), (edge, None))
             return recorded(op, inputs, edges, result, None)
@@ -220,8 +241,12 @@ def general_function(op: Elementwise) -> Callable:
     """A function of any number of tensors. Those without a gradient have a short road, as above."""
     arity, compiled_for = op.arity, op.compiled.get
 
-    def function(*inputs: Any) -> Any:
+    def function(*inputs: Any, out: Any = None, **options: Any) -> Any:
+        if options or out is not None:
+            return manners.call(function, inputs, out, options)
         if len(inputs) != arity:
+            if len(inputs) == arity + len(op.outputs):     # NumPy takes outputs by position, too
+                return manners.call(function, inputs[:arity], inputs[arity:], options)
             raise TypeError(f"{op.name}: takes {arity} arguments, got {len(inputs)}.")
         raws = [x.raw for x in inputs if type(x) in TENSORS and x.node is None and (
             (storage := x.storage) is None or storage.generation == x.generation)]

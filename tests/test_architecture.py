@@ -20,7 +20,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
     "errors", "config", "dtypes", "dlpack", "recycling", "shapes", "trees", "windows", "expr", "vocabulary", "flops",
     "program", "printing", "backend", "storage", "tape", "graph", "facts", "op", "batched", "views", "chains",
-    "array", "apply", "lifting", "anomaly", "backward", "forward", "register", "calls", "ops", "explicit",
+    "array", "apply", "lifting", "anomaly", "backward", "forward", "register", "calls", "ops", "ufuncs", "explicit",
     "creation", "interop", "array_function", "fusion", "vectorize", "autograd", "random", "testing", "special", "lib",
     "linalg", "fft", "einops", "nn", "optim", "data", "io", "models", "onnx", "visual", "distributed", "commands",
     "__main__"]
@@ -30,7 +30,7 @@ FOR_DEVICES = {"errors", "config", "dtypes", "dlpack", "recycling", "shapes", "w
 # The command line shows and clears the store of kernels; the package itself hands out the number of threads.
 ALSO = {("commands", "kernels")}
 # What is loaded when it is first needed; a module that imports one of these may be imported inside a function too.
-LAZY = {"numba", "llvmlite", "scipy", "mlx", "matplotlib", "hypothesis", "cupy", "nvmath", "mpi4py", "einops"}
+LAZY = {"numba", "llvmlite", "scipy", "mlx", "matplotlib", "hypothesis", "cudnn", "cupy", "nvmath", "mpi4py", "einops"}
 LINES, PLAIN, KERNEL = 400, 40, 80
 
 

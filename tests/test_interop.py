@@ -47,12 +47,11 @@ def test_out_keeps_the_graph_and_the_rules_of_writes():
     x, t = lnb.tensor([3.0, 4.0], requires_grad=True), lnb.zeros(2)
     np.square(x, out=t).sum().backward()
     assert x.grad.tolist() == [6.0, 8.0]
-    with pytest.raises(lnb.GradError, match="multiply into out: the tensor is a leaf"):
+    with pytest.raises(lnb.GradError, match="multiply: the tensor is a leaf"):
         np.multiply(x, 2, out=x)
-    with pytest.raises(lnb.DTypeError, match="divide into out: float64 cannot go into int64"):
+    with pytest.raises(lnb.DTypeError, match="divide: float64 cannot go into int64"):
         np.divide(lnb.arange(2), 2, out=lnb.arange(2))
-    with pytest.raises(lnb.DTypeError, match="add: where= and out="):
-        np.add(t, 1, out=t, where=np.array([True, False]))
+    assert np.add(t, 1, out=t, where=np.array([True, False])).tolist() == [10.0, 16.0]
 
 
 @pytest.mark.parametrize("options", [{}, {"axis": 0}, {"axis": 1, "keepdims": True}])

@@ -8,7 +8,7 @@ from ..array import Tensor
 from ..dtypes import BOOL
 from ..errors import DTypeError
 from ..expr import Expr, Vocabulary, entry, product, quotient
-from ..register import binary, install_operator, public, ternary, unary
+from ..register import binary, install_operator, manners, public, ternary, unary
 from .hosted import host_of_all
 
 Formula = tuple[Expr, ...] | Expr
@@ -99,13 +99,15 @@ SPECIAL_POWERS = {2: square, 0.5: sqrt, -1.0: reciprocal}
 
 
 @public(names=("pow",))
-def power(x: Any, y: Any, /) -> Tensor:
+def power(x: Any, y: Any, /, out: Any = None, **options: Any) -> Tensor:
     """x to the power y, element by element. Integers stay integers, and wrap; a negative integer exponent is refused.
 
     >>> import lucid_nb as lnb
     >>> lnb.power(lnb.tensor([1, 2, 3]), 2)
     tensor([1, 4, 9])
     """
+    if options or out is not None:
+        return manners.call(power, (x, y), out, options)
     special = SPECIAL_POWERS.get(y) if type(y) in (int, float) else None
     if special is not None and (is_float(x) or (type(y) is int and y == 2 and not is_bool(x))):
         return special(x)
@@ -131,6 +133,7 @@ def _refuse_negative_exponents(x: Any, y: Any) -> None:
         raise DTypeError(f"power: integers to the power {exponents.min()} are fractions. Use .astype('float64').")
 
 
+power.record = power_of.record  # type: ignore[attr-defined]
 install_operator("pow", power)
 
 
