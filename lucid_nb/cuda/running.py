@@ -19,8 +19,24 @@ DOUBLE, COMPLEX, INDEX = np.dtype(np.float64), np.dtype(np.complex128), np.dtype
 SMALLEST = 1e-290                          # above it no product of a few elements has lost digits
 
 
+@inline
+def _never(state):
+    """No state of this kind stays as it is."""
+    return False
+
+
+@inline
+def _itself(state):
+    """Nothing is left out."""
+    return state
+
+
 class Scan(NamedTuple):
-    """A kind of scan for a dtype: a state is one number or a pair, in one or two arrays."""
+    """A kind of scan for a dtype: a state is one number or a pair, in one or two arrays.
+
+    A state is settled that nothing but the unit of what comes later changes, in which nothing is ever lost: of a
+    product that has become 0 or infinite, signs.
+    """
 
     load: Callable                         # of two arrays, a place in them, and how far along the axis
     store: Callable                        # to two arrays, at a place
@@ -29,6 +45,8 @@ class Scan(NamedTuple):
     dtypes: tuple[np.dtype, ...]           # of a state
     fault: Callable | None = None          # whether what two states came to is not what single steps give
     blocks: int = 4                        # that registers leave room for, so that none is spilled
+    settled: Callable = _never
+    unit: Callable = _itself
 
 
 # ---------------------------------------------------------------------------------------------------- one number
@@ -43,6 +61,30 @@ def _is_lost(a, b, product):
     """Whether a product of two finite numbers overflowed or came near to vanishing."""
     size = _size(product)
     return a != 0 and b != 0 and not (SMALLEST < size and size < np.inf) and _size(a) < np.inf and _size(b) < np.inf
+
+
+@inline
+def _stays(product):
+    """Does no finite factor but 0 change more of a product than its sign?"""
+    return product == 0 or not abs(product) < np.inf
+
+
+@inline
+def _sign(x):
+    """1 or -1 of what is neither 0 nor infinite nor NaN."""
+    return x if x == 0 or not abs(x) < np.inf else np.float64(1) if x > 0 else np.float64(-1)
+
+
+@inline
+def _vanished(product):
+    """Does no finite factor change a complex product?"""
+    return product == 0
+
+
+@inline
+def _phaseless(z):
+    """1 of what is neither 0 nor infinite nor NaN."""
+    return np.complex128(1) if z != 0 and _size(z) < np.inf else z
 
 
 def adder(number: type) -> Callable:
@@ -133,8 +175,12 @@ def running_of(kind: str, dtype: np.dtype) -> Scan:
         combine, identity = either if dtype == BOOL else adder(total.type), _zero(total)
     else:
         combine, identity = both if dtype == BOOL else multiplier(total.type), total.type(1)
-    fault = _is_lost if kind == "prod" and dtype.kind not in "biu" else None
-    return Scan(inline(load), inline(store), combine, identity, (total,), fault, 3 if kind == "logsumexp" else 4)
+    is_large = kind == "logsumexp" or total == COMPLEX
+    how = Scan(inline(load), inline(store), combine, identity, (total,), blocks=3 if is_large else 4)
+    if kind == "prod" and dtype.kind not in "biu":
+        settled, unit = (_vanished, _phaseless) if total == COMPLEX else (_stays, _sign)
+        return how._replace(fault=_is_lost, blocks=3, settled=settled, unit=unit)
+    return how
 
 
 # ------------------------------------------------------------------------------------------------------- a pair
@@ -165,7 +211,8 @@ def extreme_of(kind: str, dtype: np.dtype) -> Scan:
     def store(y, places, at, state):
         y[at] = back(state[0])
         places[at] = state[1]
-    return Scan(inline(load), inline(store), combine, (number.type(worst(number)), np.int64(-1)), (number, INDEX))
+    return Scan(inline(load), inline(store), combine, (number.type(worst(number)), np.int64(-1)), (number, INDEX),
+                blocks=3)
 
 
 @cache
@@ -189,6 +236,28 @@ def recurrence_of(dtype: np.dtype) -> Scan:
         if a[0] != zero and b[0] != zero and not (SMALLEST < size and size < np.inf):
             return True
         return _size(a[1]) < np.inf and _size(b[1]) < np.inf and not _size(state[1]) < np.inf
-    identity = total.type(1), _zero(total)
-    blocks = 3 if total == COMPLEX else 4
-    return Scan(inline(load), inline(store), inline(combine), identity, (total, total), inline(fault), blocks)
+    how = Scan(inline(load), inline(store), inline(combine), (total.type(1), _zero(total)), (total, total),
+               inline(fault), 2 if total == COMPLEX else 3)
+    return how if total != DOUBLE or dtype == DOUBLE else how._replace(combine=_floored_combine, fault=_floored_fault)
+
+
+@inline
+def _floored_combine(a, b):
+    """As recurrences of doubles combine, but slopes do not vanish: what the smallest one leaves of a value is nothing
+    beside numbers of fewer bits, and a memory that fades is not a fault."""
+    slope = 0.0 if a[0] == 0 or b[0] == 0 else a[0] * b[0]
+    if a[0] != 0 and b[0] != 0 and abs(slope) < SMALLEST:
+        slope = SMALLEST
+    return slope, b[1] if b[0] == 0 else b[1] + b[0] * a[1]
+
+
+@inline
+def _floored_fault(a, b, state):
+    """Whether a slope overflowed or grew from the smallest one, met a value so large that it leaves something, or a
+    value overflowed."""
+    if a[0] != 0 and b[0] != 0 and not abs(state[0]) < np.inf:
+        return True
+    small, large = min(abs(a[0]), abs(b[0])), max(abs(a[0]), abs(b[0]))
+    if (0 < small and small <= SMALLEST and large > 1) or (abs(b[0]) <= SMALLEST and b[0] != 0 and abs(a[1]) > 1e200):
+        return True
+    return abs(a[1]) < np.inf and abs(b[1]) < np.inf and not abs(state[1]) < np.inf

@@ -3,8 +3,10 @@
 Each thread takes some neighbours along the axis; what they come to is scanned in shared memory over the lanes of a
 column, and a carry goes on to the next tile. A long axis of few columns is cut into chunks, by shape alone: a first
 launch finds what each chunk comes to, a second one scans that, and the last begins each chunk from there. So the same
-input gives the same bits always. Products and recurrences, whose overflows must stay where they happen, go on tile by
-tile; a tile in which a partial product would be lost is done again, one element after the other.
+input gives the same bits always.
+
+Overflows of products and recurrences must stay where they happen: a tile in which a partial product would be lost is
+done again, one element after the other, and so is a chunk of which the second launch has to know what it comes to.
 """
 
 from collections.abc import Callable
@@ -34,6 +36,7 @@ from .runtime import BLOCK, SIMULATED, WARP, cuda, inline, shared_memory
 ITEMS = 2 if SIMULATED else 8              # neighbours that a thread takes
 SHORT = 3 if SIMULATED else 64             # of a contiguous row that one thread walks
 MANY = 16 if SIMULATED else 1 << 15        # columns that fill the device
+BYTE = np.dtype(np.uint8)
 
 
 # ------------------------------------------------------------------------------------------------------- kernels
@@ -85,18 +88,59 @@ def _walker(load: Callable, store: Callable, join: Callable) -> Callable:
     return inline(walk)
 
 
+@inline
+def _no_fault(a, b, state):
+    """Nothing is lost."""
+    return False
+
+
+def _chunk_walker(how: Scan, get: Callable, put: Callable) -> Callable:
+    """As `_walker`, over chunks: the elements of one that is lost, or cannot be joined, are joined one by one."""
+    load, combine, settled, fault = how.load, how.combine, how.settled, how.fault or _no_fault
+
+    def walk(totals, totals2, y, y2, base, step, low, high, state, lost, x, x2, x_base, count, chunk):
+        for c in range(low, high):
+            at = base + c * step
+            total = get(totals, totals2, at, c)
+            after = combine(state, total)
+            if fault(state, total, after) or (lost[at] != 0 and not settled(state)):
+                after = state
+                for k in range(c * chunk, min(c * chunk + chunk, count)):
+                    after = combine(after, load(x, x2, x_base + k * step, k))
+            state = after
+            put(y, y2, at, state)
+        return state
+    return inline(walk)
+
+
+def _reader(how: Scan, load: Callable, merges: bool) -> Callable:
+    """What reads a state, or only its unit; a chunk that is lost is a fault."""
+    checks, unit = how.fault is not None, how.unit
+
+    def read(flag, lost, x, x2, at, k, by_unit):
+        state = load(x, x2, at, k)
+        if by_unit:
+            return unit(state)
+        if merges and checks and lost[at] != 0:
+            flag[0] = 1
+        return state
+    return inline(read)
+
+
 @cache
 def _kernel(how: Scan, writes: bool, merges: bool = False) -> Any:
-    """The kernel that writes running values, or what each chunk comes to; it may merge the states of chunks."""
-    is_pair, checks, identity = len(how.dtypes) == 2, how.fault is not None, how.identity
+    """The kernel that writes running values, or what each chunk comes to and whether it is lost; it may merge the
+    states of chunks, for which it is told of the elements."""
+    is_pair, checks, identity, settled, unit = (len(how.dtypes) == 2, how.fault is not None, how.identity, how.settled,
+                                                how.unit)
     get, put = (load_pair, store_pair) if is_pair else (load_number, store_number)
     load, store = (get, put) if merges else (how.load, how.store)
-    join = _joiner(how)
+    join, read, walk_chunks = _joiner(how), _reader(how, load, merges), _chunk_walker(how, get, put)
     walk, block_scan = _walker(load, store, join), _block_scan(join, get, put, identity)
     memory, memory2 = shared_memory(BLOCK, how.dtypes[0]), shared_memory(BLOCK if is_pair else 1, how.dtypes[-1])
     flag_memory = shared_memory(1, np.dtype(np.int32))
 
-    def scan(x, x2, y, y2, ends, ends2, outer, count, inner, chunks, chunk, items):
+    def scan(x, x2, y, y2, ends, ends2, lost, outer, count, inner, chunks, chunk, items, whole, share):
         shared, shared2, flag = memory(), memory2(), flag_memory()
         tiles = (inner + cuda.blockDim.x - 1) // cuda.blockDim.x
         block = np.int64(cuda.blockIdx.x)
@@ -106,7 +150,7 @@ def _kernel(how: Scan, writes: bool, merges: bool = False) -> Any:
             start = part % chunks * chunk
             last = min(start + chunk, count)
             base = part // chunks * count * inner + column
-            carry = identity
+            carry, is_lost = identity, False
             if writes and start > 0 and column < inner:
                 carry = get(ends, ends2, (part - 1) * inner + column, 0)
             while start < last:
@@ -115,29 +159,39 @@ def _kernel(how: Scan, writes: bool, merges: bool = False) -> Any:
                 if checks:
                     flag[0] = 0
                     cuda.syncthreads()
-                total = identity
+                total, by_unit = identity, is_lost or settled(carry)
                 if low < high:
-                    total = load(x, x2, base + low * inner, low)
+                    total = read(flag, lost, x, x2, base + low * inner, low, by_unit)
                     for k in range(low + 1, high):
-                        total = join(flag, total, load(x, x2, base + k * inner, k))
-                before, whole = block_scan(shared, shared2, flag, total)
+                        total = join(flag, total, read(flag, lost, x, x2, base + k * inner, k, by_unit))
+                before, whole_tile = block_scan(shared, shared2, flag, total)
                 if writes:
                     walk(flag, x, x2, y, y2, base, inner, low, high, join(flag, carry, before))
-                whole = join(flag, carry, whole)
+                whole_tile = join(flag, carry, whole_tile)
                 if checks:
                     cuda.syncthreads()
-                    if flag[0] != 0:
+                    is_faulty = flag[0] != 0
+                    cuda.syncthreads()
+                    if is_faulty and not writes and not is_lost:
+                        is_lost, carry = True, unit(carry)
+                        continue
+                    if is_faulty and writes:
                         if cuda.threadIdx.y == 0:
                             stop = min(start + cuda.blockDim.y * items, last) if column < inner else start
-                            put(shared, shared2, cuda.threadIdx.x,
-                                walk(flag, x, x2, y, y2, base, inner, start, stop, carry))
+                            if merges:
+                                state = walk_chunks(x, x2, y, y2, base, inner, start, stop, carry, lost, ends, ends2,
+                                                    part * whole * inner + column, whole, share)
+                            else:
+                                state = walk(flag, x, x2, y, y2, base, inner, start, stop, carry)
+                            put(shared, shared2, cuda.threadIdx.x, state)
                         cuda.syncthreads()
-                        whole = get(shared, shared2, cuda.threadIdx.x, 0)
-                    cuda.syncthreads()
-                carry = whole
+                        whole_tile = get(shared, shared2, cuda.threadIdx.x, 0)
+                        cuda.syncthreads()
+                carry = whole_tile
                 start += cuda.blockDim.y * items
             if not writes and cuda.threadIdx.y == 0 and column < inner:
                 put(y, y2, part * inner + column, carry)
+                lost[part * inner + column] = is_lost
             block += cuda.gridDim.x
     return runtime.kernel(scan, (BLOCK, how.blocks))
 
@@ -167,10 +221,10 @@ class Plan(NamedTuple):
     chunks: int
 
 
-def plan_of(outer: int, count: int, inner: int, in_order: bool) -> Plan:
-    """The geometry, by shape alone; `in_order` forbids chunks."""
+def plan_of(outer: int, count: int, inner: int, is_merge: bool = False) -> Plan:
+    """The geometry, by shape alone; chunks are not cut again to merge them."""
     columns = min(runtime.power_of_two(inner), WARP)
-    chunks = 1 if in_order else runtime.chunks_of(outer, count, inner)
+    chunks = 1 if is_merge else runtime.chunks_of(outer, count, inner)
     most = runtime.power_of_two(runtime.ceil_div(runtime.ceil_div(count, chunks), ITEMS))
     return Plan(columns, min(BLOCK // columns, most), chunks)
 
@@ -192,25 +246,26 @@ def _columns(how: Scan, inputs: tuple, results: tuple, sizes: tuple, steps: tupl
 
 def _tiles(how: Scan, inputs: tuple, results: tuple, sizes: tuple[int, int, int]) -> None:
     outer, count, inner = sizes
-    plan = plan_of(*sizes, how.fault is not None)
-    ends = inputs
+    plan = plan_of(*sizes)
+    ends, lost = inputs, inputs[0]
     if plan.chunks > 1:
         many = outer * plan.chunks * inner
-        ends = _pair([runtime.allocate(many, dtype) for dtype in how.dtypes])
-        _launch(_kernel(how, False), plan, inputs, ends, ends, sizes)
-        merged = _pair([runtime.allocate(many, dtype) for dtype in how.dtypes])
-        short = (outer, plan.chunks, inner)
-        _launch(_kernel(how, True, True), plan_of(*short, True), ends, merged, ends, short)
-        ends = merged
-    _launch(_kernel(how, True), plan, inputs, results, ends, sizes)
+        totals, lost = _pair([runtime.allocate(many, dtype) for dtype in how.dtypes]), runtime.allocate(many, BYTE)
+        _launch(_kernel(how, False), plan, inputs, totals, totals, lost, sizes)
+        ends, short = _pair([runtime.allocate(many, dtype) for dtype in how.dtypes]), (outer, plan.chunks, inner)
+        _launch(_kernel(how, True, True), plan_of(*short, True), totals, ends, inputs, lost, short, sizes[1],
+                runtime.ceil_div(count, plan.chunks))
+    _launch(_kernel(how, True), plan, inputs, results, ends, lost, sizes)
 
 
-def _launch(kernel: Any, plan: Plan, inputs: tuple, results: tuple, ends: tuple, sizes: tuple[int, int, int]) -> None:
+def _launch(kernel: Any, plan: Plan, inputs: tuple, results: tuple, ends: tuple, lost: Any, sizes: tuple[int, int, int],
+            whole: int = 0, share: int = 0) -> None:
+    """`whole` and `share`: how many elements an axis and a chunk had of which chunks are merged."""
     outer, count, inner = sizes
     blocks = runtime.grid(outer * plan.chunks * runtime.ceil_div(inner, plan.columns))
     chunk = runtime.ceil_div(count, plan.chunks)
-    runtime.launch(kernel, blocks, (plan.columns, plan.lanes), *inputs, *results, *ends, *sizes, plan.chunks,
-                   chunk, ITEMS)
+    runtime.launch(kernel, blocks, (plan.columns, plan.lanes), *inputs, *results, *ends, lost, *sizes, plan.chunks,
+                   chunk, ITEMS, whole, share)
 
 
 def _pair(arrays: list[Any]) -> tuple[Any, Any]:

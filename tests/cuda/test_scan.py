@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lucid_nb.cuda as table
+from lucid_nb.cuda.running import SMALLEST, recurrence_of
 from lucid_nb.cuda.scan import BLOCK, plan_of
 
 pytestmark = pytest.mark.cuda_simulator
@@ -64,6 +65,44 @@ def test_products_overflow_and_vanish_where_they_do_one_by_one():
             should = np.multiply.accumulate(given_x)
         np.testing.assert_allclose(call("scan", "prod", given_x, 0), should, rtol=1e-14)
         np.testing.assert_allclose(call("scan", "prod", given_x.astype(complex), 0).real[:2], should[:2], rtol=1e-14)
+
+
+FACTORS = st.sampled_from([0.5, -2.0, 3.0, 1e-200, -1e200, 1e-160, 1e160, 1.0, 1.0, 1.0, 0.0, np.inf])
+
+
+@given(st.lists(FACTORS, min_size=1, max_size=90), st.integers(1, 3), st.booleans())
+def test_products_of_chunks_are_those_of_single_steps(factors, columns, is_complex):
+    """A chunk whose own product is lost is walked, unless what comes before has vanished or is infinite."""
+    x = np.stack([np.roll(factors, -shift) for shift in range(columns)], 1)
+    with np.errstate(all="ignore"):
+        should = np.multiply.accumulate(x)
+    if is_complex:
+        x, should = x[np.isfinite(x).all(1)] * 1j, None
+        should = accumulated(x)
+    found = call("scan", "prod", x, 0)
+    finite = np.isfinite(should) & (np.abs(should) > 1e-290)
+    np.testing.assert_allclose(found[finite], should[finite], rtol=1e-14)
+    if not is_complex:
+        np.testing.assert_allclose(found, should, rtol=1e-13, atol=1e-290)
+
+
+def accumulated(x):
+    """One after the other; complex products of NumPy's at once may overflow otherwise."""
+    y = x.copy()
+    with np.errstate(all="ignore"):
+        for i in range(1, len(x)):
+            y[i] = y[i - 1] * x[i]
+    return y
+
+
+def test_signs_of_what_vanished_or_overflowed_go_on():
+    x = np.where(RANDOM.random(120) < 0.5, -1.0, 1.0) * np.repeat([1e-30, 1e30], 60)
+    for factors in (x, x[::-1].copy()):
+        with np.errstate(all="ignore"):
+            should = np.multiply.accumulate(factors)
+        found = call("scan", "prod", factors, 0)
+        np.testing.assert_allclose(found, should, rtol=1e-13, atol=1e-290)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(should))
 
 
 def test_infinities_and_signs_of_zero():
@@ -132,10 +171,39 @@ def test_recurrence_with_factors_that_overflow_vanish_or_absorb():
     np.testing.assert_allclose(call("recurrence", factor, x, 0), stepped(factor, x), rtol=1e-13)
 
 
+# Nothing is subtracted, so that only what is lost can differ.
+@given(st.lists(st.tuples(st.sampled_from([0.5, 0.25, 0.0, 1e-30, 1e30, 1.0, 2.0]), st.sampled_from([0.0, 1.0, 3.0])),
+                min_size=1, max_size=90), st.sampled_from(["float32", "float64"]))
+def test_recurrences_of_chunks_are_those_of_single_steps(steps, dtype):
+    factor, x = (np.array(part, dtype) for part in zip(*steps))
+    should = stepped(factor.astype(np.float64), x.astype(np.float64))
+    is_plain = np.abs(should) < 1e-290                     # of these doubles only that they are small
+    with np.errstate(all="ignore"):
+        found = call("recurrence", factor, x, 0)
+        np.testing.assert_allclose(found[~is_plain], should.astype(dtype)[~is_plain], rtol=2e-7 if dtype == "float32"
+                                   else 1e-13, atol=1e-300)
+    assert (np.abs(found[is_plain]) <= 1e-290).all()
+
+
+def test_memory_that_fades_is_no_fault_in_single_precision():
+    """Or every tile of a moving average would be walked by one thread."""
+    halves, doubles = (recurrence_of(np.dtype(dtype)) for dtype in ("float32", "float64"))
+    for how, expected in ((halves, False), (doubles, True)):
+        state, found = (0.5, 1.0), False
+        for _ in range(5000):
+            after = how.combine(state, (0.5, 1.0))
+            found, state = found or how.fault(state, (0.5, 1.0), after), after
+        assert found == expected and state[1] == 2
+    tiny, large = (SMALLEST, 1.0), (1e3, 1.0)
+    assert halves.fault(tiny, large, halves.combine(tiny, large))
+    huge = (0.5, 1e250)
+    assert halves.fault(huge, tiny, halves.combine(huge, tiny))
+
+
 @pytest.mark.parametrize("sizes", [(1, 2**31 + 7, 1), (1, 10_000, 7), (70_000, 30, 70_000), (3, 0, 5)])
-@pytest.mark.parametrize("in_order", [True, False])
-def test_plans_cover_the_axis(sizes, in_order):
-    plan = plan_of(*sizes, in_order)
+@pytest.mark.parametrize("is_merge", [True, False])
+def test_plans_cover_the_axis(sizes, is_merge):
+    plan = plan_of(*sizes, is_merge)
     assert plan.columns * plan.lanes <= BLOCK and plan.lanes & (plan.lanes - 1) == 0 and plan.lanes >= 1
     chunk = -(-sizes[1] // plan.chunks)
     assert (plan.chunks - 1) * chunk < max(1, sizes[1]) <= max(1, plan.chunks * chunk)
