@@ -146,6 +146,11 @@ def download(array: DeviceArray) -> np.ndarray:
     return runtime.download(flat(array)).view(array.element).reshape(array.shape)
 
 
+def address(array: DeviceArray) -> int:
+    """Where the first element lies on the device."""
+    return runtime.address(array.memory) + array.offset * array.element.itemsize
+
+
 def flat(array: DeviceArray) -> Any:
     """The memory of exactly the elements of a contiguous array, as kernels take it."""
     if array.size == array.memory.size or array.size == 0:

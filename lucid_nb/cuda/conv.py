@@ -1,8 +1,8 @@
 """Convolution and its two gradients over one to three spatial axes: a plan for each geometry, chosen once.
 
 A gradient of the input is a correlation with the filters flipped and transposed, of slopes spread by the stride. Few
-channels or filters, depthwise and small problems go to the direct kernels, all else becomes products. NVIDIA's cuDNN
-would be one more choice here; it is not used.
+channels or filters, depthwise and small problems go to the direct kernels, all else to NVIDIA's cuDNN where it is
+installed, or becomes products.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from math import prod
 from ..errors import DeviceError
 from ..shapes import Shape, Window
 from . import array as geometry
-from . import plans
+from . import cudnn, plans
 from .array import DeviceArray
 from .copy import full
 from .correlation import Correlation, Layout, grouped, of_conv, of_input_grad, phase_count, triple
@@ -46,24 +46,24 @@ def _layout(raw: DeviceArray) -> Layout:
 
 def _key(entry: str, a: DeviceArray, b: DeviceArray, shape: Shape, window: Window, input_dilation: Shape = (),
          flip: bool = False) -> Key:
-    aligned = (a.offset | b.offset) * a.element.itemsize % 16 == 0
+    aligned = (geometry.address(a) | geometry.address(b)) % 16 == 0
     return Key(entry, plans.device(), a.element, (a.shape, b.shape, shape), (a.strides, b.strides), window,
-               input_dilation, flip, aligned)
+               input_dilation, flip, aligned, cudnn.rules())
 
 
 def _run(key: Key, chosen: Callable[[], Plan], direct: Callable[[], Plan], a: DeviceArray, b: DeviceArray,
          shape: Shape) -> DeviceArray:
-    """The result by the plan of the key; without memory for it, directly, and from then on."""
-    plan = plans.PLANS.find(key, chosen)
-    try:
-        found = plan(a, b)
-    except DeviceError:
-        if isinstance(plan, (Direct, DirectWeight)):
-            raise
-        plan = direct()
-        found = plan(a, b)
-        plans.PLANS.keep(key, plan)
-    return geometry.view(found, shape, geometry.row_major(shape))
+    """The result by the plan of the key, a library's where it has one. Where that refuses, or memory is short, the next
+    best is taken and kept."""
+    plan = plans.PLANS.find(key, lambda: cudnn.plan_of(key) or chosen())
+    while True:
+        try:
+            return geometry.view(plan(a, b), shape, geometry.row_major(shape))
+        except (DeviceError, cudnn.Refused):
+            if isinstance(plan, (Direct, DirectWeight)):
+                raise
+            plan = chosen() if isinstance(plan, cudnn.Convolution) else direct()
+            plans.PLANS.keep(key, plan)
 
 
 def conv(x: DeviceArray, w: DeviceArray, window: Window) -> DeviceArray:

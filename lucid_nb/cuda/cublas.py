@@ -6,6 +6,7 @@ unless config.tf32 says otherwise. What the library refuses is remembered and le
 """
 
 import ctypes
+import logging
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
@@ -32,6 +33,8 @@ BYTE = np.dtype(np.uint8)
 KINDS = {np.dtype(np.float32): "CUDA_R_32F", np.dtype(np.float64): "CUDA_R_64F", np.dtype(np.float16): "CUDA_R_16F",
          BFLOAT16: "CUDA_R_16BF", np.dtype(np.complex64): "CUDA_C_32F", np.dtype(np.complex128): "CUDA_C_64F"}
 WITH_BIAS = (np.dtype(np.float32), np.dtype(np.float16), BFLOAT16)         # dtypes that have the epilogue of a bias
+
+log = logging.getLogger(__name__)
 
 
 class Place(NamedTuple):
@@ -196,17 +199,14 @@ def plan(library: Library, device: int, element: np.dtype, a: Place, b: Place, b
     product = product_of(element, a, b, batch, bias_alignment is not None, tf32)
     try:
         return None if product is None else Plan(library, device, product, bias_alignment or 0)
-    except Refused:
+    except Refused as error:
+        log.debug("cuBLASLt has no plan for %s: %s", product, error)
         return None
 
 
 # ---------------------------------------------------------------------------------------------------- the entry
-def _address(raw: DeviceArray) -> int:
-    return runtime.address(raw.memory) + raw.offset * raw.element.itemsize
-
-
 def _place(raw: DeviceArray) -> Place:
-    return Place(raw.shape, raw.strides, alignment(_address(raw)))
+    return Place(raw.shape, raw.strides, alignment(geometry.address(raw)))
 
 
 def _walking(raw: DeviceArray) -> DeviceArray:
@@ -236,9 +236,10 @@ def multiply(a: DeviceArray, b: DeviceArray, bias: DeviceArray | None, batch: Sh
     workspace = runtime.allocate(size, BYTE) if size else None
     try:
         runtime.call("cublasLtMatmul", lambda stream: found(
-            _address(b), _address(a), added, _address(result),
+            geometry.address(b), geometry.address(a), added, geometry.address(result),
             0 if workspace is None else runtime.address(workspace), stream))
-    except Refused:
+    except Refused as error:
+        log.debug("cuBLASLt did not run %s: %s", found.product, error)
         found.is_refused = True
         return False
     return True

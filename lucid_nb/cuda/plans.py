@@ -23,7 +23,7 @@ WATCHED = 256          # calls after which it is asked how many plans had to go
 class Key(NamedTuple):
     """All that a choice may depend on. `window` has the stride, both paddings, the kernel's dilation and the groups.
 
-    No kernel here asks for aligned operands, but those of libraries behind the same choice do.
+    Libraries ask for aligned operands, our own kernels do not. `rules`: what settings allow a library to do.
     """
 
     entry: str
@@ -35,6 +35,7 @@ class Key(NamedTuple):
     input_dilation: Shape
     flip: bool
     aligned: bool
+    rules: Any
 
 
 def device() -> int:
