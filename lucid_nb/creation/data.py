@@ -107,7 +107,7 @@ def _of_gpu(op: str, data: Any, interface: dict[str, Any], dtype: Any, device: A
 
 
 @public(names=("as_tensor", "asanyarray"), method=False)
-def asarray(data: Any, /, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None,
+def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: Any = None, copy: bool | None = None,
             like: Any = None) -> Tensor:
     """A tensor of the data, without a copy where none is needed: a tensor stays itself, a NumPy array is shared.
 
@@ -120,17 +120,17 @@ def asarray(data: Any, /, dtype: Any = None, order: str | None = None, *, device
     True
     """
     device = like.device if device is None and isinstance(like, Tensor) else device
-    if isinstance(data, Tensor):
-        found = data if dtype is None else astype(data, dtype, copy=False)
+    if isinstance(a, Tensor):
+        found = a if dtype is None else astype(a, dtype, copy=False)
         found = found if device is None else to(found, backend.resolve(device))
-        found = found.copy() if copy and found is data else found
-    elif isinstance(data, (list, tuple)) and (together := joined("asarray", data)) is not None:
+        found = found.copy() if copy and found is a else found
+    elif isinstance(a, (list, tuple)) and (together := joined("asarray", a)) is not None:
         return asarray(together, dtype, order, device=device, copy=copy and None)
     else:
-        found = Tensor(_raw_of("asarray", data, dtype, device, copies=bool(copy)))
+        found = Tensor(_raw_of("asarray", a, dtype, device, copies=bool(copy)))
     found = found if order is None else in_order("asarray", found, order)
-    if copy is False and not _shares(found, data):
-        raise ShapeError(f"asarray: {type(data).__name__} data to {found.dtype} on {found.device} needs a copy, and "
+    if copy is False and not _shares(found, a):
+        raise ShapeError(f"asarray: {type(a).__name__} data to {found.dtype} on {found.device} needs a copy, and "
                          "copy=False. Leave copy out.")
     return found
 
@@ -143,7 +143,7 @@ def _shares(found: Tensor, data: Any) -> bool:
 
 
 @public(names=("array",), method=False)
-def array(data: Any, dtype: Any = None, *, copy: bool | None = True, order: str | None = "K", subok: bool = False,
+def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: str | None = "K", subok: bool = False,
           ndmin: int = 0, device: Any = None, like: Any = None) -> Tensor:
     """NumPy's spelling of `tensor`: copy=None copies where needed, copy=False refuses to; `ndmin` adds axes in front.
 
@@ -152,10 +152,10 @@ def array(data: Any, dtype: Any = None, *, copy: bool | None = True, order: str 
     (1, 2)
     """
     device = like.device if device is None and isinstance(like, Tensor) else device
-    found = asarray(data, dtype, device=device, copy=copy)
-    if str(order or "K").upper() != "K" or _is_fortran(data):
+    found = asarray(object, dtype, device=device, copy=copy)
+    if str(order or "K").upper() != "K" or _is_fortran(object):
         is_kept = str(order or "K").upper() in "AK"
-        found = in_order("array", found, "F" if is_kept and _is_fortran(data) else str(order or "K"))
+        found = in_order("array", found, "F" if is_kept and _is_fortran(object) else str(order or "K"))
     return found.reshape((1,) * (ndmin - found.ndim) + found.shape) if ndmin > found.ndim else found
 
 
@@ -166,37 +166,37 @@ def _is_fortran(data: Any) -> bool:
 
 
 @public(method=False)
-def ascontiguousarray(data: Any, /, dtype: Any = None, *, like: Any = None) -> Tensor:
+def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Tensor:
     """A tensor of one axis or more whose memory runs along the last axis first; itself where it is so.
 
     >>> import lucid_nb as lnb
     >>> lnb.ascontiguousarray(lnb.zeros((2, 3)).T).strides
     (16, 8)
     """
-    found = asarray(data, dtype, order="C", like=like)
+    found = asarray(a, dtype, order="C", like=like)
     return found if found.ndim else reshape(found, 1)
 
 
 @public(method=False)
-def asfortranarray(data: Any, /, dtype: Any = None, *, like: Any = None) -> Tensor:
+def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Tensor:
     """A tensor whose memory runs along the first axis first, where the device has strides; itself where it is so.
 
     >>> import lucid_nb as lnb
     >>> lnb.asfortranarray(lnb.zeros((2, 3))).strides
     (8, 16)
     """
-    return asarray(data, dtype, order="F", like=like)
+    return asarray(a, dtype, order="F", like=like)
 
 
 @public(method=False)
-def asarray_chkfinite(data: Any, /, dtype: Any = None, order: str | None = None) -> Tensor:
+def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Tensor:
     """`asarray` of data without NaN and infinities; others raise ShapeError, which is a ValueError.
 
     >>> import lucid_nb as lnb
     >>> lnb.asarray_chkfinite([1.0, 2.0])
     tensor([1., 2.])
     """
-    found = asarray(data, dtype, order)
+    found = asarray(a, dtype, order)
     if dtypes.is_inexact(found.dtype) and not np.isfinite(found.to_host()).all():
         raise ShapeError(f"asarray_chkfinite: the data of shape {found.shape} hold NaN or infinity. Remove them.")
     return found
@@ -204,7 +204,7 @@ def asarray_chkfinite(data: Any, /, dtype: Any = None, order: str | None = None)
 
 # -------------------------------------------------------------------------------- buffers, texts, functions
 @public(method=False)
-def frombuffer(buffer: Any, /, dtype: Any = float, count: int = -1, offset: int = 0, *, device: Any = None,
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0, *, device: Any = None,
                like: Any = None) -> Tensor:
     """A tensor of one axis on the memory of a buffer, from byte `offset` on; shared, and read-only where the buffer is.
 
@@ -241,7 +241,7 @@ def fromstring(text: str, /, dtype: Any = float, count: int = -1, *, sep: str, d
 
 
 @public(method=False)
-def fromiter(iterable: Iterable[Any], /, dtype: Any, count: int = -1, *, device: Any = None,
+def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, device: Any = None,
              like: Any = None) -> Tensor:
     """A tensor of one axis of what an iterable gives, at most `count` of it.
 
@@ -249,9 +249,9 @@ def fromiter(iterable: Iterable[Any], /, dtype: Any, count: int = -1, *, device:
     >>> lnb.fromiter((i * i for i in range(3)), int)
     tensor([0, 1, 4])
     """
-    if not isinstance(iterable, Iterable):
-        raise DTypeError(f"fromiter: {told(iterable)} gives no numbers one by one. Use an iterable.")
-    numbers = (x.item() if isinstance(x, Tensor) else x for x in iterable)
+    if not isinstance(iter, Iterable):
+        raise DTypeError(f"fromiter: {told(iter)} gives no numbers one by one. Use an iterable.")
+    numbers = (x.item() if isinstance(x, Tensor) else x for x in iter)
     wanted, count = dtypes.as_dtype("fromiter", dtype), as_integer("fromiter", "count", count)
     try:
         found = np.fromiter(numbers, wanted, count)
@@ -262,7 +262,7 @@ def fromiter(iterable: Iterable[Any], /, dtype: Any, count: int = -1, *, device:
 
 
 @public(method=False)
-def fromfunction(function: Callable, shape: Any, /, *, dtype: Any = float, like: Any = None, device: Any = None,
+def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, like: Any = None, device: Any = None,
                  **options: Any) -> Any:
     """What a function gives of the coordinate tensors of a shape, called once.
 

@@ -120,7 +120,7 @@ def _like(op: str, a: Any, dtype: Any, order: str, shape: Any, device: Any) -> t
 
 
 @public(method=False)
-def zeros_like(a: Any, /, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
+def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
                device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros in the shape, dtype, order and device of another."""
     sizes, kind, own, place = _like("zeros_like", a, dtype, order, shape, device)
@@ -128,7 +128,7 @@ def zeros_like(a: Any, /, dtype: Any = None, order: str = "K", subok: bool = Tru
 
 
 @public(method=False)
-def ones_like(a: Any, /, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
+def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
               device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones in the shape, dtype, order and device of another."""
     sizes, kind, own, place = _like("ones_like", a, dtype, order, shape, device)
@@ -144,7 +144,7 @@ def empty_like(a: Any, /, dtype: Any = None, order: str = "K", subok: bool = Tru
 
 
 @public(method=False)
-def full_like(a: Any, fill_value: Any, /, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
+def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
               device: Any = None, requires_grad: bool = False) -> Tensor:
     """A value everywhere, in the shape, dtype, order and device of another."""
     sizes, kind, own, place = _like("full_like", a, dtype, order, shape, device)

@@ -15,7 +15,7 @@ from .data import asarray, from_host, place_of
 
 
 @public(method=False)
-def indices(dimensions: Sequence[int], /, dtype: Any = int, sparse: bool = False, *, device: Any = None) -> Any:
+def indices(dimensions: Sequence[int], dtype: Any = int, sparse: bool = False, *, device: Any = None) -> Any:
     """The index of each element of a grid, one array an axis: stacked, or with `sparse` a tuple of thin ones.
 
     >>> import lucid_nb as lnb

@@ -18,7 +18,7 @@ Indices = tuple[Tensor, ...]
 
 
 @public(method=False)
-def eye(rows: int, cols: int | None = None, /, k: int = 0, dtype: Any = None, order: str = "C", *, device: Any = None,
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, order: str = "C", *, device: Any = None,
         like: Any = None, requires_grad: bool = False) -> Tensor:
     """A matrix with ones on the k-th diagonal, and zeros elsewhere.
 
@@ -26,7 +26,7 @@ def eye(rows: int, cols: int | None = None, /, k: int = 0, dtype: Any = None, or
     >>> lnb.eye(2, 3, k=1).tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    shape = _sizes("eye", rows, cols)
+    shape = _sizes("eye", N, M)
     name = place_of(device, like)
     wanted = float_dtype("eye", dtype, name)
     made = np.eye(*shape, shapes.as_integer("eye", "k", k), wanted, str(order or "C").upper())  # type: ignore[call-overload]
@@ -41,7 +41,7 @@ def _sizes(op: str, rows: Any, cols: Any) -> tuple[int, int]:
 
 
 @public(method=False)
-def identity(n: int, /, dtype: Any = None, *, device: Any = None, like: Any = None) -> Tensor:
+def identity(n: int, dtype: Any = None, *, device: Any = None, like: Any = None) -> Tensor:
     """The identity matrix of `n` rows.
 
     >>> import lucid_nb as lnb
@@ -52,7 +52,7 @@ def identity(n: int, /, dtype: Any = None, *, device: Any = None, like: Any = No
 
 
 @public(method=False)
-def tri(rows: int, cols: int | None = None, /, k: int = 0, dtype: Any = None, *, device: Any = None,
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None,
         like: Any = None) -> Tensor:
     """A matrix with ones on and below the k-th diagonal, and zeros above.
 
@@ -60,14 +60,14 @@ def tri(rows: int, cols: int | None = None, /, k: int = 0, dtype: Any = None, *,
     >>> lnb.tri(2, 3, dtype=int).tolist()
     [[1, 0, 0], [1, 1, 0]]
     """
-    shape = _sizes("tri", rows, cols)
+    shape = _sizes("tri", N, M)
     name = place_of(device, like)
     wanted = float_dtype("tri", dtype, name)
     return from_host("tri", np.tri(*shape, shapes.as_integer("tri", "k", k), wanted), wanted, name)
 
 
 @public(method=False)
-def vander(x: Any, /, N: int | None = None, increasing: bool = False) -> Tensor:
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     """The Vandermonde matrix: powers of each element in a row, N of them, falling unless `increasing`; differentiable.
 
     >>> import lucid_nb as lnb
@@ -131,27 +131,27 @@ def _matrix_shape(op: str, x: Any) -> tuple[Tensor, tuple[int, int]]:
 
 
 @public(method=False)
-def tril_indices_from(x: Any, /, k: int = 0) -> Indices:
+def tril_indices_from(arr: Any, k: int = 0) -> Indices:
     """`tril_indices` for the shape of a matrix.
 
     >>> import lucid_nb as lnb
     >>> lnb.tril_indices_from(lnb.zeros((1, 3)), 1)
     (tensor([0, 0]), tensor([0, 1]))
     """
-    x, (rows, cols) = _matrix_shape("tril_indices_from", x)
-    return tril_indices(rows, k, cols, device=x.device)
+    arr, (rows, cols) = _matrix_shape("tril_indices_from", arr)
+    return tril_indices(rows, k, cols, device=arr.device)
 
 
 @public(method=False)
-def triu_indices_from(x: Any, /, k: int = 0) -> Indices:
+def triu_indices_from(arr: Any, k: int = 0) -> Indices:
     """`triu_indices` for the shape of a matrix.
 
     >>> import lucid_nb as lnb
     >>> lnb.triu_indices_from(lnb.zeros((1, 3)), 1)
     (tensor([0, 0]), tensor([1, 2]))
     """
-    x, (rows, cols) = _matrix_shape("triu_indices_from", x)
-    return triu_indices(rows, k, cols, device=x.device)
+    arr, (rows, cols) = _matrix_shape("triu_indices_from", arr)
+    return triu_indices(rows, k, cols, device=arr.device)
 
 
 @public(method=False)
@@ -168,17 +168,17 @@ def diag_indices(n: int, ndim: int = 2, *, device: Any = None) -> Indices:
 
 
 @public(method=False)
-def diag_indices_from(x: Any, /) -> Indices:
+def diag_indices_from(arr: Any) -> Indices:
     """`diag_indices` for an array of two or more equal axes.
 
     >>> import lucid_nb as lnb
     >>> lnb.diag_indices_from(lnb.zeros((2, 2)))
     (tensor([0, 1]), tensor([0, 1]))
     """
-    x = as_tensor("diag_indices_from", x)
-    if x.ndim < 2 or len({*x.shape}) > 1:
-        raise ShapeError(f"diag_indices_from: needs two or more equal axes, the shape is {x.shape}. Take a part.")
-    return diag_indices(x.shape[0], x.ndim, device=x.device)
+    arr = as_tensor("diag_indices_from", arr)
+    if arr.ndim < 2 or len({*arr.shape}) > 1:
+        raise ShapeError(f"diag_indices_from: needs two or more equal axes, the shape is {arr.shape}. Take a part.")
+    return diag_indices(arr.shape[0], arr.ndim, device=arr.device)
 
 
 @public(method=False)

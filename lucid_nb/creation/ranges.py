@@ -60,7 +60,7 @@ def _is_moderate(number: float) -> bool:
 
 # ------------------------------------------------------------------------------------------- between two ends
 @public(method=False)
-def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
              axis: int = 0, *, device: Any = None, requires_grad: bool = False) -> Any:
     """`num` numbers evenly from `start` to `stop`, with NumPy's bits; ends that are arrays give a row for each element.
 
@@ -149,7 +149,7 @@ def _beside(op: str, value: Any, like: Tensor) -> Tensor:
 
 
 @public(method=False)
-def logspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None,
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None,
              axis: int = 0, *, device: Any = None) -> Tensor:
     """`num` powers of `base`, whose exponents lie evenly from `start` to `stop`.
 
@@ -167,7 +167,7 @@ def logspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, bas
 
 
 @public(method=False)
-def geomspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0, *,
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0, *,
               device: Any = None) -> Tensor:
     """`num` numbers from `start` to `stop`, each the same multiple of the one before; the ends are exact.
 

@@ -19,37 +19,37 @@ Axes = int | Sequence[int]
 
 # ----------------------------------------------------------------------------------------------- reordered
 @public()
-def swapaxes(x: Any, /, axis1: int, axis2: int) -> Tensor:
+def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
     """Two axes exchanged, as a view.
 
     >>> import lucid_nb as lnb
     >>> lnb.swapaxes(lnb.zeros((2, 3, 4)), 0, -1).shape
     (4, 3, 2)
     """
-    x = as_tensor("swapaxes", x)
-    order = list(range(x.ndim))
-    one, other = (shapes.normalize_axis("swapaxes", axis, x.ndim) for axis in (axis1, axis2))
+    a = as_tensor("swapaxes", a)
+    order = list(range(a.ndim))
+    one, other = (shapes.normalize_axis("swapaxes", axis, a.ndim) for axis in (axis1, axis2))
     order[one], order[other] = other, one
-    return x.moved(Permute(tuple(order)))
+    return a.moved(Permute(tuple(order)))
 
 
 @public()
-def moveaxis(x: Any, /, source: Axes, destination: Axes) -> Tensor:
+def moveaxis(a: Any, source: Axes, destination: Axes) -> Tensor:
     """Axes moved to new places, the others in the order they had; a view.
 
     >>> import lucid_nb as lnb
     >>> lnb.moveaxis(lnb.zeros((2, 3, 4)), [0, 1], [-1, -2]).shape
     (4, 3, 2)
     """
-    x = as_tensor("moveaxis", x)
-    sources = shapes.normalize_axes("moveaxis", _as_tuple(source), x.ndim)
-    places = shapes.normalize_axes("moveaxis", _as_tuple(destination), x.ndim)
+    a = as_tensor("moveaxis", a)
+    sources = shapes.normalize_axes("moveaxis", _as_tuple(source), a.ndim)
+    places = shapes.normalize_axes("moveaxis", _as_tuple(destination), a.ndim)
     if len(sources) != len(places):
         raise ShapeError(f"moveaxis: {len(sources)} sources and {len(places)} destinations. Name a place for each.")
-    order = [axis for axis in range(x.ndim) if axis not in sources]
+    order = [axis for axis in range(a.ndim) if axis not in sources]
     for place, axis in sorted(zip(places, sources)):
         order.insert(place, axis)
-    return x.moved(Permute(tuple(order)))
+    return a.moved(Permute(tuple(order)))
 
 
 def _as_tuple(axis: Any) -> tuple[int, ...]:
@@ -57,23 +57,23 @@ def _as_tuple(axis: Any) -> tuple[int, ...]:
 
 
 @public()
-def rollaxis(x: Any, /, axis: int, start: int = 0) -> Tensor:
+def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
     """An axis moved back until it lies before the place `start`; a view. `moveaxis` is easier to read.
 
     >>> import lucid_nb as lnb
     >>> lnb.rollaxis(lnb.zeros((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
-    x = as_tensor("rollaxis", x)
-    axis = shapes.normalize_axis("rollaxis", axis, x.ndim)
+    a = as_tensor("rollaxis", a)
+    axis = shapes.normalize_axis("rollaxis", axis, a.ndim)
     start = shapes.as_integer("rollaxis", "start", start)
-    start = start + x.ndim if start < 0 else start
-    if not 0 <= start <= x.ndim:
-        raise shapes.AxisError(f"rollaxis: start {start} is out of range for {x.ndim} dimensions. "
-                               f"Use {-x.ndim} to {x.ndim}.")
-    order = [other for other in range(x.ndim) if other != axis]
+    start = start + a.ndim if start < 0 else start
+    if not 0 <= start <= a.ndim:
+        raise shapes.AxisError(f"rollaxis: start {start} is out of range for {a.ndim} dimensions. "
+                               f"Use {-a.ndim} to {a.ndim}.")
+    order = [other for other in range(a.ndim) if other != axis]
     order.insert(start - (axis < start), axis)
-    return x.moved(Permute(tuple(order)))
+    return a.moved(Permute(tuple(order)))
 
 
 @public()
@@ -92,37 +92,37 @@ def matrix_transpose(x: Any, /) -> Tensor:
 
 # ------------------------------------------------------------------------------------------ added, removed
 @public()
-def squeeze(x: Any, /, axis: Axes | None = None) -> Tensor:
+def squeeze(a: Any, axis: Axes | None = None) -> Tensor:
     """Axes of size 1 removed (all of them, or those named), as a view.
 
     >>> import lucid_nb as lnb
     >>> lnb.squeeze(lnb.zeros((1, 3, 1)), axis=0).shape
     (3, 1)
     """
-    x = as_tensor("squeeze", x)
-    if x.ndim == 0 and axis in (0, -1):                    # NumPy has always let this be
+    a = as_tensor("squeeze", a)
+    if a.ndim == 0 and axis in (0, -1):                    # NumPy has always let this be
         axis = None
-    axes = tuple(i for i, size in enumerate(x.shape) if size == 1) if axis is None else \
-        shapes.normalize_axes("squeeze", _as_tuple(axis), x.ndim)
+    axes = tuple(i for i, size in enumerate(a.shape) if size == 1) if axis is None else \
+        shapes.normalize_axes("squeeze", _as_tuple(axis), a.ndim)
     for i in axes:
-        if x.shape[i] != 1:
-            raise ShapeError(f"squeeze: axis {i} of shape {x.shape} has size {x.shape[i]}. Name axes of size 1.")
-    return x.moved(Slice((*[0 if i in axes else slice(None) for i in range(x.ndim)], ...)))
+        if a.shape[i] != 1:
+            raise ShapeError(f"squeeze: axis {i} of shape {a.shape} has size {a.shape[i]}. Name axes of size 1.")
+    return a.moved(Slice((*[0 if i in axes else slice(None) for i in range(a.ndim)], ...)))
 
 
 @public()
-def expand_dims(x: Any, /, axis: Axes = 0) -> Tensor:
+def expand_dims(a: Any, axis: Axes = 0) -> Tensor:
     """New axes of size 1 at these places of the result, as a view.
 
     >>> import lucid_nb as lnb
     >>> lnb.expand_dims(lnb.zeros((2, 3)), axis=(0, -1)).shape
     (1, 2, 3, 1)
     """
-    x = as_tensor("expand_dims", x)
+    a = as_tensor("expand_dims", a)
     axes = _as_tuple(axis)
-    places = shapes.normalize_axes("expand_dims", axes, x.ndim + len(axes))
-    shapes.check_ndim("expand_dims", x.ndim + len(axes))
-    return x.moved(Slice((*[None if i in places else slice(None) for i in range(x.ndim + len(axes))], ...)))
+    places = shapes.normalize_axes("expand_dims", axes, a.ndim + len(axes))
+    shapes.check_ndim("expand_dims", a.ndim + len(axes))
+    return a.moved(Slice((*[None if i in places else slice(None) for i in range(a.ndim + len(axes))], ...)))
 
 
 @public()
@@ -186,19 +186,19 @@ def atleast_3d(*arrays: Any) -> Any:
 
 # ---------------------------------------------------------------------------------------------- in one row
 @public()
-def ravel(x: Any, /, order: str = "C") -> Tensor:
+def ravel(a: Any, order: str = "C") -> Tensor:
     """All elements on one axis: a view where memory allows, otherwise a copy.
 
     >>> import lucid_nb as lnb
     >>> lnb.ravel([[1, 2], [3, 4]], "F")
     tensor([1, 3, 2, 4])
     """
-    x = as_tensor("ravel", x)
+    a = as_tensor("ravel", a)
     if str(order).upper() != "K":
-        return reshape(x, -1, order=order)
-    strides = [abs(stride) for stride in x.strides]
-    walk = sorted(range(x.ndim), key=lambda axis: -strides[axis])
-    return reshape(x.moved(Permute(tuple(walk))), -1)
+        return reshape(a, -1, order=order)
+    strides = [abs(stride) for stride in a.strides]
+    walk = sorted(range(a.ndim), key=lambda axis: -strides[axis])
+    return reshape(a.moved(Permute(tuple(walk))), -1)
 
 
 @public()
@@ -226,65 +226,65 @@ def flatten(x: Any, /, start_axis: int | str = 0, end_axis: int = -1, *, order: 
 
 # ------------------------------------------------------------------------------------------- turned, rolled
 @public()
-def flip(x: Any, /, axis: Axes | None = None) -> Tensor:
+def flip(m: Any, axis: Axes | None = None) -> Tensor:
     """The elements in reverse order along axes (all by default), as a view.
 
     >>> import lucid_nb as lnb
     >>> lnb.flip([1, 2, 3])
     tensor([3, 2, 1])
     """
-    x = as_tensor("flip", x)
-    axes = shapes.normalize_axes("flip", axis if axis is None else _as_tuple(axis), x.ndim)
-    return x.moved(Slice((*[slice(None, None, -1 if i in axes else None) for i in range(x.ndim)], ...)))
+    m = as_tensor("flip", m)
+    axes = shapes.normalize_axes("flip", axis if axis is None else _as_tuple(axis), m.ndim)
+    return m.moved(Slice((*[slice(None, None, -1 if i in axes else None) for i in range(m.ndim)], ...)))
 
 
 @public()
-def fliplr(x: Any, /) -> Tensor:
+def fliplr(m: Any) -> Tensor:
     """Axis 1 reversed, as a view.
 
     >>> import lucid_nb as lnb
     >>> lnb.fliplr([[1, 2], [3, 4]]).tolist()
     [[2, 1], [4, 3]]
     """
-    x = as_tensor("fliplr", x)
-    if x.ndim < 2:
-        raise ShapeError(f"fliplr: needs two axes, the shape is {x.shape}. Use flip.")
-    return flip(x, 1)
+    m = as_tensor("fliplr", m)
+    if m.ndim < 2:
+        raise ShapeError(f"fliplr: needs two axes, the shape is {m.shape}. Use flip.")
+    return flip(m, 1)
 
 
 @public()
-def flipud(x: Any, /) -> Tensor:
+def flipud(m: Any) -> Tensor:
     """Axis 0 reversed, as a view.
 
     >>> import lucid_nb as lnb
     >>> lnb.flipud([[1, 2], [3, 4]]).tolist()
     [[3, 4], [1, 2]]
     """
-    x = as_tensor("flipud", x)
-    if x.ndim < 1:
-        raise ShapeError(f"flipud: needs an axis, the shape is {x.shape}. Reshape it to (1,).")
-    return flip(x, 0)
+    m = as_tensor("flipud", m)
+    if m.ndim < 1:
+        raise ShapeError(f"flipud: needs an axis, the shape is {m.shape}. Reshape it to (1,).")
+    return flip(m, 0)
 
 
 @public()
-def rot90(x: Any, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
+def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     """Turned by `k` quarters in the plane of two axes, from the first to the second; a view.
 
     >>> import lucid_nb as lnb
     >>> lnb.rot90([[1, 2], [3, 4]]).tolist()
     [[2, 4], [1, 3]]
     """
-    x = as_tensor("rot90", x)
+    m = as_tensor("rot90", m)
     plane = tuple(items_of("rot90", "axes", axes))
     if len(plane) != 2:
         raise ShapeError(f"rot90: {len(plane)} axes {plane}. Name the two of a plane.")
-    first, second = shapes.normalize_axes("rot90", plane, x.ndim)
+    first, second = shapes.normalize_axes("rot90", plane, m.ndim)
     quarters = shapes.as_integer("rot90", "k", k) % 4
     if quarters == 0:
-        return x.moved(Slice((...,)))
+        return m.moved(Slice((...,)))
     if quarters == 2:
-        return flip(x, (first, second))
-    turned = swapaxes(flip(x, second) if quarters == 1 else x, first, second)
+        return flip(m, (first, second))
+    turned = swapaxes(flip(m, second) if quarters == 1 else m, first, second)
     return turned if quarters == 1 else flip(turned, second)
 
 
@@ -312,17 +312,17 @@ _roll = Primitive("roll_by", _roll_blocks, lambda ops, info, g, shifts: (ops.rol
 
 @public()
 @hosted
-def roll(x: Any, /, shift: Axes, axis: Axes | None = None) -> Tensor:
+def roll(a: Any, shift: Axes, axis: Axes | None = None) -> Tensor:
     """Elements moved on by `shift` places along axes, those beyond the end to the front; flat where `axis` is None.
 
     >>> import lucid_nb as lnb
     >>> lnb.roll(lnb.arange(5), 2)
     tensor([3, 4, 0, 1, 2])
     """
-    x = as_tensor("roll", x)
-    flat = reshape(x, -1) if axis is None else x
+    a = as_tensor("roll", a)
+    flat = reshape(a, -1) if axis is None else a
     moves = tuple(shapes.as_integer("roll", "shift", one) for one in _as_tuple(shift))
-    axes = tuple(shapes.normalize_axis("roll", a, flat.ndim) for a in _as_tuple(0 if axis is None else axis))
+    axes = tuple(shapes.normalize_axis("roll", one, flat.ndim) for one in _as_tuple(0 if axis is None else axis))
     if len(moves) != len(axes) and 1 not in (len(moves), len(axes)):
         raise ShapeError(f"roll: {len(moves)} shifts for {len(axes)} axes. Give one for each.")
     count = max(len(moves), len(axes)) if moves and axes else 0
@@ -331,6 +331,6 @@ def roll(x: Any, /, shift: Axes, axis: Axes | None = None) -> Tensor:
         totals[axes[number % len(axes)]] += moves[number % len(moves)]
     shifts = tuple(total % max(size, 1) for total, size in zip(totals, flat.shape))
     if not any(shifts):
-        return duplicate(x, "C")
+        return duplicate(a, "C")
     rolled = apply(_roll, (flat,), {"shifts": shifts})
-    return rolled if flat is x else reshape(rolled, x.shape)
+    return rolled if flat is a else reshape(rolled, a.shape)

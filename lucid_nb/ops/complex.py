@@ -49,27 +49,27 @@ def _part(x: Tensor, number: int) -> Tensor:
 
 
 @public(method=False)
-def real(z: Any, /) -> Tensor:
+def real(val: Any) -> Tensor:
     """The real parts, as a view; of real numbers, themselves.
 
     >>> import lucid_nb as lnb
     >>> lnb.real(lnb.tensor([1 + 2j, 3j]))
     tensor([1., 0.])
     """
-    z = as_tensor("real", z)
-    return _part(z, 0) if z.dtype.kind == "c" else z
+    val = as_tensor("real", val)
+    return _part(val, 0) if val.dtype.kind == "c" else val
 
 
 @public(method=False)
-def imag(z: Any, /) -> Tensor:
+def imag(val: Any) -> Tensor:
     """The imaginary parts, as a view; of real numbers, zeros.
 
     >>> import lucid_nb as lnb
     >>> lnb.imag(lnb.tensor([1 + 2j, 3j]))
     tensor([2., 3.])
     """
-    z = as_tensor("imag", z)
-    return _part(z, 1) if z.dtype.kind == "c" else apply(_zeros, (z,))
+    val = as_tensor("imag", val)
+    return _part(val, 1) if val.dtype.kind == "c" else apply(_zeros, (val,))
 
 
 @unary(kind="float", published=False, oracle="numpy.angle(x)", bools=False)
@@ -79,7 +79,7 @@ def angle_of_real(m: Vocabulary, x: Expr) -> Expr:
 
 
 @public()
-def angle(z: Any, /, deg: bool = False) -> Tensor:
+def angle(z: Any, deg: bool = False) -> Tensor:
     """The angle of z with the positive real axis, from -pi to pi; in degrees if `deg`.
 
     >>> import lucid_nb as lnb
@@ -123,18 +123,18 @@ def iscomplex(m: Vocabulary, x: Expr) -> Expr:
 
 
 @public(method=False)
-def iscomplexobj(x: Any, /) -> bool:
+def iscomplexobj(x: Any) -> bool:
     """Is the dtype complex, whatever the values are?"""
     return as_tensor("iscomplexobj", x).dtype.kind == "c"
 
 
 @public(method=False)
-def isrealobj(x: Any, /) -> bool:
+def isrealobj(x: Any) -> bool:
     """Is the dtype not complex?"""
     return not iscomplexobj(x)
 
 
 @public(method=False)
-def isscalar(x: Any, /) -> bool:
+def isscalar(element: Any) -> bool:
     """Is this a Python or NumPy number, or a 0-d result, which NumPy would give as one?"""
-    return x.is_value if isinstance(x, Tensor) else np.isscalar(x)
+    return element.is_value if isinstance(element, Tensor) else np.isscalar(element)

@@ -26,7 +26,7 @@ def _check_order(op: str, order: str) -> None:
 
 
 @public(method=False)
-def unravel_index(indices: Any, /, shape: Any, order: str = "C") -> tuple[Tensor, ...]:
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tensor, ...]:
     """The coordinates of places in the flat array of a shape, int64, a tensor an axis.
 
     >>> import lucid_nb as lnb
@@ -47,7 +47,7 @@ def unravel_index(indices: Any, /, shape: Any, order: str = "C") -> tuple[Tensor
 
 
 @public(method=False)
-def ravel_multi_index(multi_index: Sequence[Any], /, dims: Any, mode: Any = "raise", order: str = "C") -> Tensor:
+def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any = "raise", order: str = "C") -> Tensor:
     """The places in the flat array of elements with these coordinates, one array an axis.
 
     `mode`: "raise", "wrap" or "clip" what is out of range; one for all axes or one for each.

@@ -40,7 +40,7 @@ def _slid(long: Tensor, short: Tensor, mode: str) -> Tensor:
 
 
 @public(method=False)
-def convolve(a: Any, v: Any, /, mode: str = "full") -> Tensor:
+def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     """The convolution of two sequences: sums of a[i] v[n - i].
 
     `mode`: "full", every n with a product; "same", as many as the longer sequence has, in their middle; "valid", where
@@ -56,7 +56,7 @@ def convolve(a: Any, v: Any, /, mode: str = "full") -> Tensor:
 
 
 @public(method=False)
-def correlate(a: Any, v: Any, /, mode: str = "valid") -> Tensor:
+def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
     """The correlation of two sequences: sums of a[n + i] conj(v[i]).
 
     `mode` as in `convolve`.

@@ -123,15 +123,15 @@ def _accumulator(device: str) -> np.dtype:
 # ----------------------------------------------------------------------------------------------- histograms
 @public(method=False)
 @hosted
-def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
     """The edges that `histogram` would use, as NumPy chooses them.
 
     >>> import lucid_nb as lnb
     >>> lnb.histogram_bin_edges([0.0, 1.0], bins=2)
     tensor([0. , 0.5, 1. ])
     """
-    edges, _ = _edges("histogram_bin_edges", _host("histogram_bin_edges", x), bins, range, weights)
-    return fresh(backend.table(_device_of(x)).from_numpy(edges))
+    edges, _ = _edges("histogram_bin_edges", _host("histogram_bin_edges", a), bins, range, weights)
+    return fresh(backend.table(_device_of(a)).from_numpy(edges))
 
 
 def _edges(op: str, x: np.ndarray, bins: Any, range: Any, weights: Any) -> tuple[np.ndarray, bool]:
@@ -194,7 +194,7 @@ def _fits_float64(x: np.ndarray) -> bool:
 
 @public(method=False)
 @hosted
-def histogram(x: Any, /, bins: Any = 10, range: Any = None, density: bool | None = None,
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool | None = None,
               weights: Any = None) -> tuple[Tensor, Tensor]:
     """How many elements each bin has (int64), or their weights (differentiable in them), and the edges of the bins.
 
@@ -206,11 +206,11 @@ def histogram(x: Any, /, bins: Any = 10, range: Any = None, density: bool | None
     >>> lnb.histogram([1.0, 2.0, 1.0], bins=[0, 1, 2, 3])
     (tensor([0, 2, 1]), tensor([0, 1, 2, 3]))
     """
-    if weights is None and np.ndim(bins) == 0 and not isinstance(bins, str) and _countable(x) is not None:
-        counted = _histogram_there(x, bins, range)
+    if weights is None and np.ndim(bins) == 0 and not isinstance(bins, str) and _countable(a) is not None:
+        counted = _histogram_there(a, bins, range)
         if counted is not None:
             return _finished(*counted, density)
-    host, device = _host("histogram", x), _device_of(x)
+    host, device = _host("histogram", a), _device_of(a)
     found = _weights("histogram", weights, host.shape, device)
     edges, is_equal = _edges("histogram", host, bins, range, weights)
     count = edges.size - 1
@@ -246,7 +246,7 @@ def _finished(counts: Tensor, edges: np.ndarray, density: bool | None) -> tuple[
 
 @public(method=False)
 @hosted
-def histogram2d(x: Any, y: Any, /, bins: Any = 10, range: Any = None, density: bool | None = None,
+def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool | None = None,
                 weights: Any = None) -> tuple[Tensor, Tensor, Tensor]:
     """How many points (x, y) each cell has, as floats, and the edges on both axes.
 
@@ -270,23 +270,24 @@ def histogram2d(x: Any, y: Any, /, bins: Any = 10, range: Any = None, density: b
 
 @public(method=False)
 @hosted
-def histogramdd(x: Any, /, bins: Any = 10, range: Any = None, density: bool | None = None,
+def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: bool | None = None,
                 weights: Any = None) -> tuple[Tensor, list[Tensor]]:
     """How many points each cell of a grid has, as floats, and the list of the edges on each axis.
 
-    `x`: (n, axes), or a sequence of arrays of n numbers. `bins`, `range`: for all axes, or a sequence of one an axis.
+    `sample`: (n, axes), or a sequence of arrays of n numbers. `bins`, `range`: for all axes, or a sequence of one an
+    axis.
 
     >>> import lucid_nb as lnb
     >>> lnb.histogramdd([[0.0, 0.0], [1.0, 1.0]], bins=2)[0]
     tensor([[1., 0.],
             [0., 1.]])
     """
-    if isinstance(x, (list, tuple)) and x and isinstance(x[0], (Tensor, np.ndarray)):
-        columns = [_host("histogramdd", part) for part in x]
+    if isinstance(sample, (list, tuple)) and sample and isinstance(sample[0], (Tensor, np.ndarray)):
+        columns = [_host("histogramdd", part) for part in sample]
     else:
-        sample = np.atleast_2d(_host("histogramdd", x).T).T
-        columns = list(sample.T)
-    device = _device_of(x[0] if isinstance(x, (list, tuple)) and x else x)
+        points = np.atleast_2d(_host("histogramdd", sample).T).T
+        columns = list(points.T)
+    device = _device_of(sample[0] if isinstance(sample, (list, tuple)) and sample else sample)
     counts, edges = _cells("histogramdd", columns, bins, range, density, weights, device)
     return counts, edges
 
@@ -336,7 +337,7 @@ def _cells(op: str, columns: Sequence[np.ndarray], bins: Any, range: Any, densit
 
 @public(method=False)
 @hosted
-def digitize(x: Any, bins: Any, /, right: bool = False) -> Tensor:
+def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     """The number of the bin of each element: i where bins[i - 1] <= x < bins[i], 0 before and len(bins) after them.
 
     `bins`: one axis that grows, or falls, with the inequalities turned. `right`: the right edges belong to the bins.

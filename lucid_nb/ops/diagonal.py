@@ -18,7 +18,7 @@ from .movement import as_tensor, deliver, reshape
 
 # --------------------------------------------------------------------------------------------------- taken
 @public()
-def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The diagonal of two axes, which vanish, as a last axis; a view, which unlike NumPy's may be written.
 
     `offset` counts to the right of the main diagonal, negative ones below it.
@@ -27,7 +27,7 @@ def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tens
     >>> lnb.diagonal([[1, 2], [3, 4]])
     tensor([1, 4])
     """
-    return _diagonal("diagonal", as_tensor("diagonal", x), offset, axis1, axis2)
+    return _diagonal("diagonal", as_tensor("diagonal", a), offset, axis1, axis2)
 
 
 def _diagonal(op: str, x: Tensor, offset: int, axis1: int, axis2: int) -> Tensor:
@@ -45,19 +45,19 @@ def _diagonal(op: str, x: Tensor, offset: int, axis1: int, axis2: int) -> Tensor
 
 
 @public()
-def diag(x: Any, /, k: int = 0) -> Tensor:
+def diag(v: Any, k: int = 0) -> Tensor:
     """Of a matrix its diagonal, as a view; of a vector a matrix with it on the diagonal.
 
     >>> import lucid_nb as lnb
     >>> lnb.diag([1, 2], 1).tolist()
     [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
     """
-    x = as_tensor("diag", x)
-    if x.ndim == 2:
-        return _diagonal("diag", x, k, 0, 1)
-    if x.ndim != 1:
-        raise ShapeError(f"diag: needs one or two axes, the shape is {x.shape}. Use diagonal, or diag_embed.")
-    return _embedded("diag", x, k)
+    v = as_tensor("diag", v)
+    if v.ndim == 2:
+        return _diagonal("diag", v, k, 0, 1)
+    if v.ndim != 1:
+        raise ShapeError(f"diag: needs one or two axes, the shape is {v.shape}. Use diagonal, or diag_embed.")
+    return _embedded("diag", v, k)
 
 
 def _embedded(op: str, x: Tensor, k: int) -> Tensor:
@@ -69,14 +69,14 @@ def _embedded(op: str, x: Tensor, k: int) -> Tensor:
 
 
 @public()
-def diagflat(x: Any, /, k: int = 0) -> Tensor:
+def diagflat(v: Any, k: int = 0) -> Tensor:
     """A matrix with all elements, flat, on a diagonal.
 
     >>> import lucid_nb as lnb
     >>> lnb.diagflat([[1], [2]]).tolist()
     [[1, 0], [0, 2]]
     """
-    return _embedded("diagflat", reshape(as_tensor("diagflat", x), -1), k)
+    return _embedded("diagflat", reshape(as_tensor("diagflat", v), -1), k)
 
 
 @public()
@@ -101,7 +101,7 @@ def diag_embed(x: Any, /, offset: int = 0, axis1: int = -2, axis2: int = -1) -> 
 
 
 @public()
-def fill_diagonal(x: Tensor, /, val: Any, wrap: bool = False) -> None:
+def fill_diagonal(a: Tensor, val: Any, wrap: bool = False) -> None:
     """Write the main diagonal of an array of two axes, or of more that are equal, in place.
 
     `wrap`: in a tall matrix, begin again after each square and an empty row.
@@ -112,13 +112,13 @@ def fill_diagonal(x: Tensor, /, val: Any, wrap: bool = False) -> None:
     >>> x.tolist()
     [[5.0, 0.0], [0.0, 5.0]]
     """
-    if not isinstance(x, Tensor) or x.ndim < 2:
-        raise ShapeError(f"fill_diagonal: needs a tensor of two axes or more, got {getattr(x, 'shape', type(x))}.")
-    if x.ndim > 2 and len({*x.shape}) > 1:
-        raise ShapeError(f"fill_diagonal: shape {x.shape} has unequal axes. Fill the diagonals of two of them.")
-    step = sum(shapes.product(x.shape[axis + 1:]) for axis in range(x.ndim))
-    end = None if wrap or x.ndim > 2 else x.shape[1] * x.shape[1]
-    Flat(x)[:end:step] = val
+    if not isinstance(a, Tensor) or a.ndim < 2:
+        raise ShapeError(f"fill_diagonal: needs a tensor of two axes or more, got {getattr(a, 'shape', type(a))}.")
+    if a.ndim > 2 and len({*a.shape}) > 1:
+        raise ShapeError(f"fill_diagonal: shape {a.shape} has unequal axes. Fill the diagonals of two of them.")
+    step = sum(shapes.product(a.shape[axis + 1:]) for axis in range(a.ndim))
+    end = None if wrap or a.ndim > 2 else a.shape[1] * a.shape[1]
+    Flat(a)[:end:step] = val
 
 
 # ----------------------------------------------------------------------------------------------- triangles
@@ -140,22 +140,22 @@ def _kept(op: str, x: Any, k: int, is_lower: bool) -> Tensor:
 
 
 @public()
-def tril(x: Any, /, k: int = 0, *, out: Any = None) -> Tensor:
+def tril(m: Any, k: int = 0, *, out: Any = None) -> Tensor:
     """The last two axes with zeros above the k-th diagonal.
 
     >>> import lucid_nb as lnb
     >>> lnb.tril([[1, 2], [3, 4]]).tolist()
     [[1, 0], [3, 4]]
     """
-    return deliver("tril", _kept("tril", x, k, True), out)
+    return deliver("tril", _kept("tril", m, k, True), out)
 
 
 @public()
-def triu(x: Any, /, k: int = 0, *, out: Any = None) -> Tensor:
+def triu(m: Any, k: int = 0, *, out: Any = None) -> Tensor:
     """The last two axes with zeros below the k-th diagonal.
 
     >>> import lucid_nb as lnb
     >>> lnb.triu([[1, 2], [3, 4]]).tolist()
     [[1, 2], [0, 4]]
     """
-    return deliver("triu", _kept("triu", x, k, False), out)
+    return deliver("triu", _kept("triu", m, k, False), out)

@@ -35,7 +35,7 @@ def _joined(x: Tensor, prepend: Any, append: Any, axis: int) -> Tensor:
 
 
 @public()
-def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Each element less the one before along an axis, n times; of bools, whether they differ.
 
     `prepend`, `append`: what to put before and after first; a number stands for one place.
@@ -44,38 +44,38 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
     >>> lnb.diff(lnb.tensor([1, 4, 9]), prepend=0)
     tensor([1, 3, 5])
     """
-    x = as_tensor("diff", x)
+    a = as_tensor("diff", a)
     n = shapes.as_integer("diff", "n", n)
     if n < 0:
         raise ShapeError(f"diff: n is {n}. Use 0 or more.")
     if n == 0:
-        return x
-    axis = shapes.normalize_axis("diff", axis, x.ndim)
-    x = _joined(x, prepend, append, axis)
-    step = not_equal if x.dtype.kind == "b" else subtract
+        return a
+    axis = shapes.normalize_axis("diff", axis, a.ndim)
+    a = _joined(a, prepend, append, axis)
+    step = not_equal if a.dtype.kind == "b" else subtract
     for _ in range(n):
-        x = step(part(x, axis, 1, None), part(x, axis, None, -1))
-    return x
+        a = step(part(a, axis, 1, None), part(a, axis, None, -1))
+    return a
 
 
 @public(method=False)
-def ediff1d(x: Any, /, to_end: Any = None, to_begin: Any = None) -> Tensor:
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
     """Differences of the flattened array's neighbours, between what is given for the begin and the end.
 
     >>> import lucid_nb as lnb
     >>> lnb.ediff1d(lnb.tensor([1, 2, 4]), to_begin=-9)
     tensor([-9,  1,  2])
     """
-    x = reshape(as_tensor("ediff1d", x), -1)
-    if x.dtype.kind == "b":
+    ary = reshape(as_tensor("ediff1d", ary), -1)
+    if ary.dtype.kind == "b":
         raise DTypeError("ediff1d: has no meaning for bool. Use .astype('int8').")
-    pieces = [subtract(part(x, 0, 1, None), part(x, 0, None, -1))]
+    pieces = [subtract(part(ary, 0, 1, None), part(ary, 0, None, -1))]
     for what, piece in (("to_end", to_end), ("to_begin", to_begin)):
         if piece is not None:
-            found = reshape(pair("ediff1d", x, piece)[1], -1)
-            if not np.can_cast(found.dtype, x.dtype, "same_kind"):
-                raise DTypeError(f"ediff1d: {what} is {found.dtype}, the array {x.dtype}. Convert one of them.")
-            pieces.insert(0 if what == "to_begin" else 1, astype(found, x.dtype, copy=False))
+            found = reshape(pair("ediff1d", ary, piece)[1], -1)
+            if not np.can_cast(found.dtype, ary.dtype, "same_kind"):
+                raise DTypeError(f"ediff1d: {what} is {found.dtype}, the array {ary.dtype}. Convert one of them.")
+            pieces.insert(0 if what == "to_begin" else 1, astype(found, ary.dtype, copy=False))
     return concat(pieces) if len(pieces) > 1 else pieces[0]
 
 
@@ -163,7 +163,7 @@ def _derivative(x: Tensor, axis: int, gaps: Any, edge_order: int) -> Tensor:
 
 
 @public(method=False)
-def gradient(x: Any, /, *spacing: Any, axis: SomeAxes = None, edge_order: int = 1) -> Any:
+def gradient(f: Any, *spacing: Any, axis: SomeAxes = None, edge_order: int = 1) -> Any:
     """Derivatives of samples along each axis, central inside and one-sided at the ends; a tuple for several axes.
 
     `spacing`: the step, one for each axis, or the coordinates along each. `edge_order`: 1 or 2, the order of the ends.
@@ -172,14 +172,14 @@ def gradient(x: Any, /, *spacing: Any, axis: SomeAxes = None, edge_order: int = 
     >>> lnb.gradient(lnb.tensor([1.0, 4.0, 9.0]))
     tensor([3., 4., 5.])
     """
-    x = as_tensor("gradient", x)
-    axes = shapes.normalize_axes("gradient", axis if axis is None or isinstance(axis, int) else tuple(axis), x.ndim)
+    f = as_tensor("gradient", f)
+    axes = shapes.normalize_axes("gradient", axis if axis is None or isinstance(axis, int) else tuple(axis), f.ndim)
     if edge_order not in (1, 2):
         raise ShapeError(f"gradient: edge_order is {edge_order}. Use 1 or 2.")
-    gaps = _spacings(spacing, axes, x)
-    x = x if dtypes.is_inexact(x.dtype) else astype(x, np.float64)
+    gaps = _spacings(spacing, axes, f)
+    f = f if dtypes.is_inexact(f.dtype) else astype(f, np.float64)
     for a in axes:
-        if x.shape[a] < edge_order + 1:
-            raise ShapeError(f"gradient: {x.shape[a]} elements along axis {a}. Give {edge_order + 1} or more.")
-    found = tuple([_derivative(x, a, gap, edge_order) for a, gap in zip(axes, gaps)])
+        if f.shape[a] < edge_order + 1:
+            raise ShapeError(f"gradient: {f.shape[a]} elements along axis {a}. Give {edge_order + 1} or more.")
+    found = tuple([_derivative(f, a, gap, edge_order) for a, gap in zip(axes, gaps)])
     return found[0] if len(found) == 1 else found

@@ -50,7 +50,7 @@ def _part(x: Tensor, axis: int, start: int | None, stop: int | None) -> Tensor:
 
 
 @public()
-def delete(x: Any, /, obj: Any, axis: int | None = None) -> Tensor:
+def delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
     """A new tensor without the elements at these places of an axis (of the flat array by default).
 
     `obj`: an integer, integers, a slice or a mask.
@@ -59,25 +59,25 @@ def delete(x: Any, /, obj: Any, axis: int | None = None) -> Tensor:
     >>> lnb.delete([1, 2, 3, 4], [0, -1])
     tensor([2, 3])
     """
-    x, axis = _on_axis("delete", x, axis)
-    size = x.shape[axis]
+    arr, axis = _on_axis("delete", arr, axis)
+    size = arr.shape[axis]
     places = _places("delete", obj, size, size)
     gone = np.unique(places)
     if gone.size == 0:
-        return duplicate(x, "C")
+        return duplicate(arr, "C")
     breaks = np.flatnonzero(np.diff(gone) > 1)
     if breaks.size < FEW:                                  # what lies between runs: views are joined
         stops = [int(stop) for stop in (*gone[[0]], *gone[breaks + 1], size)]
         starts = [0, *[int(start) + 1 for start in (*gone[breaks], gone[-1])]]
-        parts = [_part(x, axis, start, stop) for start, stop in zip(starts, stops)]
+        parts = [_part(arr, axis, start, stop) for start, stop in zip(starts, stops)]
         return joined("delete", parts, axis, None, None, "same_kind")
     kept = np.ones(size, bool)
     kept[gone] = False
-    return functions["take"](x, np.flatnonzero(kept), axis)
+    return functions["take"](arr, np.flatnonzero(kept), axis)
 
 
 @public()
-def insert(x: Any, /, obj: Any, values: Any, axis: int | None = None) -> Tensor:
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     """A new tensor with values, in its dtype, before these places of an axis (of the flat array by default).
 
     `obj`: an integer, integers, a slice or a mask; `values` broadcast to what is inserted.
@@ -86,20 +86,20 @@ def insert(x: Any, /, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     >>> lnb.insert([1, 2, 3], 1, [8, 9])
     tensor([1, 8, 9, 2, 3])
     """
-    x, axis = _on_axis("insert", x, axis)
-    size = x.shape[axis]
+    arr, axis = _on_axis("insert", arr, axis)
+    size = arr.shape[axis]
     places = _places("insert", obj, size, size + 1)
-    added = _values(x, values)
+    added = _values(arr, values)
     if isinstance(places, int) or places.size == 1:
-        added = added.moved(Slice((*(None,) * max(x.ndim - added.ndim, 0), ...)))
+        added = added.moved(Slice((*(None,) * max(arr.ndim - added.ndim, 0), ...)))
         if isinstance(places, int):                        # NumPy lays the first axis of the values along the axis
             added = functions["moveaxis"](added, 0, axis)
         first = places if isinstance(places, int) else int(places[0])
         count = added.shape[axis]
-        added = _fitted(added, x, axis, count)
-        return joined("insert", [_part(x, axis, 0, first), added, _part(x, axis, first, None)], axis, None, None,
+        added = _fitted(added, arr, axis, count)
+        return joined("insert", [_part(arr, axis, 0, first), added, _part(arr, axis, first, None)], axis, None, None,
                       "same_kind")
-    added = _fitted(added, x, axis, places.size)
+    added = _fitted(added, arr, axis, places.size)
     # Each new element goes before the old one at its place; of equal places in the order given.
     order = np.empty(size + places.size, np.int64)
     arranged = np.argsort(places, kind="stable")
@@ -107,7 +107,7 @@ def insert(x: Any, /, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     is_old = np.ones(order.size, bool)
     is_old[slots] = False
     order[slots], order[is_old] = size + arranged, np.arange(size)
-    return functions["take"](joined("insert", [x, added], axis, None, None, "same_kind"), order, axis)
+    return functions["take"](joined("insert", [arr, added], axis, None, None, "same_kind"), order, axis)
 
 
 def _values(x: Tensor, values: Any) -> Tensor:
@@ -125,25 +125,25 @@ def _fitted(added: Tensor, x: Tensor, axis: int, count: int) -> Tensor:
 
 
 @public()
-def trim_zeros(x: Any, /, trim: str = "fb", axis: int | None = None) -> Tensor:
+def trim_zeros(filt: Any, trim: str = "fb", axis: int | None = None) -> Tensor:
     """A view without the zeros at the front ("f") and back ("b") of an axis (of all axes by default).
 
     >>> import lucid_nb as lnb
     >>> lnb.trim_zeros([0, 0, 1, 2, 0])
     tensor([1, 2])
     """
-    x = as_tensor("trim_zeros", x)
+    filt = as_tensor("trim_zeros", filt)
     word = str(trim).lower()
     if word not in ("fb", "bf", "f", "b"):
         raise DTypeError(f"trim_zeros: trim {trim!r} is unknown. Use 'f', 'b' or 'fb'.")
-    axes = shapes.normalize_axes("trim_zeros", axis, x.ndim)
-    places = np.nonzero(np.atleast_1d(x.to_host()))
+    axes = shapes.normalize_axes("trim_zeros", axis, filt.ndim)
+    places = np.nonzero(np.atleast_1d(filt.to_host()))
     index: list[slice] = []
-    for one, (size, found) in enumerate(zip(x.shape, places)):
+    for one, (size, found) in enumerate(zip(filt.shape, places)):
         if one not in axes:
             index.append(slice(None))
         elif found.size == 0:
             index.append(slice(0, 0))
         else:
             index.append(slice(int(found.min()) if "f" in word else 0, int(found.max()) + 1 if "b" in word else size))
-    return x.moved(Slice((*index, ...)))
+    return filt.moved(Slice((*index, ...)))

@@ -75,11 +75,11 @@ def clip_between(m: Vocabulary, x: Expr, low: Expr, high: Expr) -> Expr:
 
 
 @public(names=("clamp",))
-def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Tensor | None = None, *, min: Any = None,
+def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Tensor | None = None, *, min: Any = None,
          max: Any = None) -> Tensor:
-    """x, not below `min` (or `a_min`) and not above `max` (or `a_max`), any of which may be None; NaN stays NaN.
+    """Elements, not below `min` (or `a_min`) and not above `max` (or `a_max`), any of which may be None; NaN stays NaN.
 
-    At a bound the whole gradient passes to x, outside it to the bound. Where max < min, the result is max.
+    At a bound the whole gradient passes to a, outside it to the bound. Where max < min, the result is max.
 
     >>> import lucid_nb as lnb
     >>> lnb.clip(lnb.tensor([-2.0, 0.5, 2.0]), -1, 1)
@@ -89,11 +89,11 @@ def clip(x: Any, a_min: Any = None, a_max: Any = None, out: Tensor | None = None
         raise TypeError("clip: got bounds as a_min or a_max and as min or max. Give them one way.")
     low, high = a_min if min is None else min, a_max if max is None else max
     if low is None and high is None:
-        return deliver("clip", apply(registry["copy"], (x,)), out)
-    x = x if isinstance(x, Tensor) else apply(registry["copy"], (x,))
-    bounds = [_far_bound(x, is_upper) if bound is None else _within(x, bound)
+        return deliver("clip", apply(registry["copy"], (a,)), out)
+    a = a if isinstance(a, Tensor) else apply(registry["copy"], (a,))
+    bounds = [_far_bound(a, is_upper) if bound is None else _within(a, bound)
               for bound, is_upper in ((low, False), (high, True))]
-    return deliver("clip", clip_between(x, *bounds), out)
+    return deliver("clip", clip_between(a, *bounds), out)
 
 
 def _within(x: Tensor, bound: Any) -> Any:

@@ -60,7 +60,7 @@ def index_select(x: Any, indices: Any, /, axis: int = 0) -> Tensor:
 
 
 @public()
-def take_along_axis(x: Any, /, indices: Any, axis: int | None = -1) -> Tensor:
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
     """Elements at positions along an axis, one for each element of `indices`; other axes broadcast.
 
     >>> import lucid_nb as lnb
@@ -68,14 +68,15 @@ def take_along_axis(x: Any, /, indices: Any, axis: int | None = -1) -> Tensor:
     tensor([[1],
             [2]])
     """
-    x = as_tensor("take_along_axis", x)
-    x, axis = (reshape(x, -1), 0) if axis is None else (x, shapes.normalize_axis("take_along_axis", axis, x.ndim))
+    arr = as_tensor("take_along_axis", arr)
+    arr, axis = ((reshape(arr, -1), 0) if axis is None else
+                 (arr, shapes.normalize_axis("take_along_axis", axis, arr.ndim)))
     try:
-        index = along_positions("take_along_axis", indices, x, axis)
+        index = along_positions("take_along_axis", indices, arr, axis)
     except Unbatchable as reason:
-        return batching.instead("take_along_axis", reason, x, indices, axis)
-    x, index = _broadcast_but("take_along_axis", x, index, axis)
-    return checked(_along, (x, index), {"axis": axis})
+        return batching.instead("take_along_axis", reason, arr, indices, axis)
+    arr, index = _broadcast_but("take_along_axis", arr, index, axis)
+    return checked(_along, (arr, index), {"axis": axis})
 
 
 def _broadcast_but(op: str, x: Tensor, index: Tensor, axis: int) -> tuple[Tensor, Tensor]:

@@ -312,7 +312,7 @@ Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem  # type: ignore[method
 
 
 @public()
-def take(x: Any, /, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Tensor:
+def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Tensor:
     """Elements, or slices along an axis, at integer positions.
 
     `mode`: what becomes of positions out of range: "raise" (then negative ones count from the end), "wrap", "clip".
@@ -321,8 +321,8 @@ def take(x: Any, /, indices: Any, axis: int | None = None, out: Any = None, mode
     >>> lnb.take(lnb.tensor([10, 20, 30]), [2, 0])
     tensor([30, 10])
     """
-    x = as_tensor("take", x)
-    flat, axis = (reshape(x, -1), 0) if axis is None else (x, shapes.normalize_axis("take", axis, x.ndim))
+    a = as_tensor("take", a)
+    flat, axis = (reshape(a, -1), 0) if axis is None else (a, shapes.normalize_axis("take", axis, a.ndim))
     try:
         positions = in_mode("take", host_positions("take", indices), flat.shape[axis], mode)
     except backend.Unbatchable as reason:

@@ -30,62 +30,62 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: Any = None, *, dtype: Any =
 
 
 @public(method=False)
-def hstack(arrays: Sequence[Any], /, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
+def hstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Arrays joined along axis 1, or along their only axis.
 
     >>> import lucid_nb as lnb
     >>> lnb.hstack([[1, 2], [3]])
     tensor([1, 2, 3])
     """
-    tensors = [atleast("hstack", x, 1) for x in tensors_of("hstack", arrays)]
+    tensors = [atleast("hstack", x, 1) for x in tensors_of("hstack", tup)]
     return joined("hstack", tensors, 0 if tensors[0].ndim == 1 else 1, None, dtype, casting)
 
 
 @public(names=("row_stack",), method=False)
-def vstack(arrays: Sequence[Any], /, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
+def vstack(tup: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Arrays joined along axis 0, those of one axis as rows.
 
     >>> import lucid_nb as lnb
     >>> lnb.vstack([[1, 2], [3, 4]]).shape
     (2, 2)
     """
-    tensors = [atleast("vstack", x, 2) for x in tensors_of("vstack", arrays)]
+    tensors = [atleast("vstack", x, 2) for x in tensors_of("vstack", tup)]
     return joined("vstack", tensors, 0, None, dtype, casting)
 
 
 @public(method=False)
-def dstack(arrays: Sequence[Any], /) -> Tensor:
+def dstack(tup: Sequence[Any]) -> Tensor:
     """Arrays joined along axis 2, those of fewer axes as `atleast_3d` makes them.
 
     >>> import lucid_nb as lnb
     >>> lnb.dstack([[1, 2], [3, 4]]).shape
     (1, 2, 2)
     """
-    tensors = [atleast("dstack", x, 3) for x in tensors_of("dstack", arrays)]
+    tensors = [atleast("dstack", x, 3) for x in tensors_of("dstack", tup)]
     return joined("dstack", tensors, 2, None, None, "same_kind")
 
 
 @public(method=False)
-def column_stack(arrays: Sequence[Any], /) -> Tensor:
+def column_stack(tup: Sequence[Any]) -> Tensor:
     """Arrays joined along axis 1, those of one axis as columns.
 
     >>> import lucid_nb as lnb
     >>> lnb.column_stack([[1, 2], [3, 4]]).tolist()
     [[1, 3], [2, 4]]
     """
-    tensors = [x if x.ndim > 1 else reshape(x, (-1, 1)) for x in tensors_of("column_stack", arrays)]
+    tensors = [x if x.ndim > 1 else reshape(x, (-1, 1)) for x in tensors_of("column_stack", tup)]
     return joined("column_stack", tensors, 1, None, None, "same_kind")
 
 
 @public(method=False)
-def append(x: Any, /, values: Any, axis: int | None = None) -> Tensor:
+def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
     """A new tensor with values after its own, along an axis, or flat.
 
     >>> import lucid_nb as lnb
     >>> lnb.append([1, 2], [[3], [4]])
     tensor([1, 2, 3, 4])
     """
-    return joined("append", tensors_of("append", [x, values]), axis, None, None, "same_kind")
+    return joined("append", tensors_of("append", [arr, values]), axis, None, None, "same_kind")
 
 
 # -------------------------------------------------------------------------------------------------- blocks

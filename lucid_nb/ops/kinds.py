@@ -54,7 +54,7 @@ def iinfo(x: Any, /) -> np.iinfo:
 
 
 @public(method=False)
-def can_cast(from_: Any, to: Any, /, casting: str = "safe") -> bool:
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     """May numbers of a dtype, or of an array's, go into another by NumPy's word "no", "equiv", "safe", ...?
 
     >>> import lucid_nb as lnb
@@ -97,7 +97,7 @@ def promote_types(one: Any, other: Any, /) -> np.dtype:
 
 
 @public(method=False)
-def isdtype(dtype: Any, kind: Any, /) -> bool:
+def isdtype(dtype: Any, kind: Any) -> bool:
     """Is a dtype of a kind: a word of the array API ("real floating", "integral", ...), a dtype, or one of a tuple?
 
     >>> import lucid_nb as lnb
@@ -115,17 +115,17 @@ def isdtype(dtype: Any, kind: Any, /) -> bool:
 
 
 @public(method=False)
-def issubdtype(one: Any, other: Any, /) -> bool:
+def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Does a dtype lie below another in NumPy's hierarchy (`floating`, `integer`, ...)? bfloat16 is a floating one.
 
     >>> import lucid_nb as lnb
     >>> lnb.issubdtype(lnb.bfloat16, lnb.floating), lnb.issubdtype("int8", lnb.floating)
     (True, False)
     """
-    is_small = one == "bfloat16" or (isinstance(one, (type, np.dtype)) and one == dtypes.BFLOAT16)
-    if is_small and isinstance(other, type) and issubclass(other, np.generic):
-        return issubclass(np.floating, other) or other is dtypes.bfloat16
-    return bool(np.issubdtype(one, dtypes.BFLOAT16 if other == "bfloat16" else other))
+    is_small = arg1 == "bfloat16" or (isinstance(arg1, (type, np.dtype)) and arg1 == dtypes.BFLOAT16)
+    if is_small and isinstance(arg2, type) and issubclass(arg2, np.generic):
+        return issubclass(np.floating, arg2) or arg2 is dtypes.bfloat16
+    return bool(np.issubdtype(arg1, dtypes.BFLOAT16 if arg2 == "bfloat16" else arg2))
 
 
 @public(method=False)
@@ -155,48 +155,48 @@ def common_type(*arrays: Any) -> type[np.generic]:
 
 # ---------------------------------------------------------------------------------------- shape and memory
 @public(method=False)
-def shape(x: Any, /) -> tuple[int, ...]:
+def shape(a: Any) -> tuple[int, ...]:
     """The extents of an array, or of what becomes one.
 
     >>> import lucid_nb as lnb
     >>> lnb.shape([[1, 2]])
     (1, 2)
     """
-    return x.shape if isinstance(x, Tensor) else as_array("shape", x).shape
+    return a.shape if isinstance(a, Tensor) else as_array("shape", a).shape
 
 
 @public(method=False)
-def ndim(x: Any, /) -> int:
+def ndim(a: Any) -> int:
     """How many axes.
 
     >>> import lucid_nb as lnb
     >>> lnb.ndim(3)
     0
     """
-    return len(shape(x))
+    return len(shape(a))
 
 
 @public(method=False)
-def size(x: Any, /, axis: int | tuple[int, ...] | None = None) -> int:
+def size(a: Any, axis: int | tuple[int, ...] | None = None) -> int:
     """How many elements, in all or along axes.
 
     >>> import lucid_nb as lnb
     >>> lnb.size([[1, 2]]), lnb.size([[1, 2]], 0)
     (2, 1)
     """
-    extents = shape(x)
-    return prod([extents[a] for a in normalize_axes("size", axis, len(extents))])
+    extents = shape(a)
+    return prod([extents[one] for one in normalize_axes("size", axis, len(extents))])
 
 
 @public(method=False)
-def isfortran(x: Any, /) -> bool:
+def isfortran(a: Any) -> bool:
     """Does the memory run along the first axis first, and only so? Where there are no strides it never does.
 
     >>> import lucid_nb as lnb
     >>> lnb.isfortran(lnb.zeros((2, 3)).T)
     True
     """
-    return bool(flags(x).fnc) if isinstance(x, Tensor) else np.isfortran(as_array("isfortran", x))
+    return bool(flags(a).fnc) if isinstance(a, Tensor) else np.isfortran(as_array("isfortran", a))
 
 
 def flags(self: Tensor) -> Any:

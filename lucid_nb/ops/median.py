@@ -53,7 +53,7 @@ def _median_of(name: str, x: Any, axis: Axis, out: Any, keepdims: bool, skips_na
 
 
 @public()
-def median(x: Any, /, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
+def median(a: Any, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
            keepdims: bool = False) -> Tensor:
     """The middle element over axes, or the mean of the two in the middle; NaN wins. The input is never overwritten.
 
@@ -61,12 +61,12 @@ def median(x: Any, /, axis: Axis = None, out: Tensor | None = None, overwrite_in
     >>> lnb.median(lnb.tensor([3.0, 1.0, 2.0, 10.0]))
     tensor(2.5)
     """
-    return _median_of("median", x, axis, out, keepdims, False)
+    return _median_of("median", a, axis, out, keepdims, False)
 
 
 @public(method=False)
 @hosted
-def nanmedian(x: Any, /, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
+def nanmedian(a: Any, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
               keepdims: bool = False) -> Tensor:
     """`median` of what is no NaN; NaN with a warning where nothing is left.
 
@@ -74,4 +74,4 @@ def nanmedian(x: Any, /, axis: Axis = None, out: Tensor | None = None, overwrite
     >>> lnb.nanmedian(lnb.tensor([3.0, float("nan"), 1.0]))
     tensor(2.)
     """
-    return _median_of("nanmedian", x, axis, out, keepdims, True)
+    return _median_of("nanmedian", a, axis, out, keepdims, True)

@@ -95,7 +95,7 @@ CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 # ------------------------------------------------------------------------------------------------ functions
 @public()
-def reshape(x: Any, /, *sizes: Any, shape: Any = None, order: str = "C", copy: bool | None = None) -> Tensor:
+def reshape(a: Any, *sizes: Any, shape: Any = None, order: str = "C", copy: bool | None = None) -> Tensor:
     """The same elements in another shape; one extent may be -1. A view where NumPy gives one, otherwise a copy.
 
     Where NumPy would look at the memory order of a computed result: on the cpu `lnb.exp(x.T)` has that of `x.T`, so
@@ -105,23 +105,25 @@ def reshape(x: Any, /, *sizes: Any, shape: Any = None, order: str = "C", copy: b
     >>> lnb.reshape(lnb.arange(6), (2, -1)).shape
     (2, 3)
     """
-    x = as_tensor("reshape", x)
+    a = as_tensor("reshape", a)
+    if len(sizes) == 2 and isinstance(sizes[-1], str):      # NumPy's reshape(a, shape, order)
+        sizes, order = sizes[:-1], sizes[-1]
     if shape is not None:
         if sizes:
             raise ShapeError(f"reshape: got the shape twice, {sizes} and {shape!r}. Leave one away.")
         sizes = (shape,)
     wanted = shapes.as_shape("reshape", sizes[0] if len(sizes) == 1 else sizes)
-    wanted = shapes.resolve_shape("reshape", x.shape, wanted)
+    wanted = shapes.resolve_shape("reshape", a.shape, wanted)
     if str(order).upper() not in ORDERS:
         raise ShapeError(f"reshape: order {order!r} is unknown. Use one of {', '.join(ORDERS)}.")
     order = order.upper()
-    if order == "F" or (order == "A" and x.ndim > 1 and _is_only_f_contiguous(x)):
-        return reshape(x.T, wanted[::-1], copy=copy).T
-    if not copy and is_viewable(x.share(), x.raw, x.steps, wanted):
-        return x.moved(Reshape(wanted))
+    if order == "F" or (order == "A" and a.ndim > 1 and _is_only_f_contiguous(a)):
+        return reshape(a.T, wanted[::-1], copy=copy).T
+    if not copy and is_viewable(a.share(), a.raw, a.steps, wanted):
+        return a.moved(Reshape(wanted))
     if copy is False:
-        raise ShapeError(f"reshape: {x.shape} to {wanted} needs a copy, and copy=False. Leave copy out.")
-    return apply(_copied_reshape, (x,), {"shape": wanted})
+        raise ShapeError(f"reshape: {a.shape} to {wanted} needs a copy, and copy=False. Leave copy out.")
+    return apply(_copied_reshape, (a,), {"shape": wanted})
 
 
 def _is_only_f_contiguous(x: Tensor) -> bool:
@@ -131,15 +133,15 @@ def _is_only_f_contiguous(x: Tensor) -> bool:
 
 
 @public(names=("transpose",), method=False)
-def permute_dims(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
+def permute_dims(a: Any, axes: Sequence[int] | None = None) -> Tensor:
     """Axes reordered, as a view; without `axes`, reversed."""
-    x = as_tensor("permute_dims", x)
-    given = tuple(range(x.ndim))[::-1] if axes is None else shapes.as_shape("permute_dims", axes)
-    order = shapes.normalize_axes("permute_dims", given, x.ndim)
-    if len(order) != x.ndim:
-        raise ShapeError(f"permute_dims: {len(order)} axes {given} for shape {x.shape}. "
-                         f"Name each of the {x.ndim} once.")
-    return x.moved(Permute(order))
+    a = as_tensor("permute_dims", a)
+    given = tuple(range(a.ndim))[::-1] if axes is None else shapes.as_shape("permute_dims", axes)
+    order = shapes.normalize_axes("permute_dims", given, a.ndim)
+    if len(order) != a.ndim:
+        raise ShapeError(f"permute_dims: {len(order)} axes {given} for shape {a.shape}. "
+                         f"Name each of the {a.ndim} once.")
+    return a.moved(Permute(order))
 
 
 def transpose(self: Tensor, *axes: Any) -> Tensor:
@@ -153,13 +155,13 @@ Tensor.permute_dims = Tensor.permute = transpose  # type: ignore[method-assign]
 
 
 @public()
-def broadcast_to(x: Any, /, shape: int | Shape, subok: bool = False) -> Tensor:
+def broadcast_to(array: Any, shape: int | Shape, subok: bool = False) -> Tensor:
     """A read-only view of a larger shape, by NumPy's rule."""
-    x = as_tensor("broadcast_to", x)
+    array = as_tensor("broadcast_to", array)
     wanted = shapes.check_sizes("broadcast_to", shapes.as_shape("broadcast_to", shape))
-    if shapes.broadcast_shapes("broadcast_to", x.shape, wanted) != wanted:
-        raise ShapeError(f"broadcast_to: {x.shape} does not broadcast to {wanted}. Sizes must be equal or 1.")
-    return x.moved(Broadcast(wanted))
+    if shapes.broadcast_shapes("broadcast_to", array.shape, wanted) != wanted:
+        raise ShapeError(f"broadcast_to: {array.shape} does not broadcast to {wanted}. Sizes must be equal or 1.")
+    return array.moved(Broadcast(wanted))
 
 
 @public(names=("concatenate",), method=False)
@@ -287,11 +289,11 @@ def duplicate(x: Tensor, order: str) -> Tensor:
 
 
 @public()
-def copy(x: Any, /, order: str = "C", subok: bool = False) -> Tensor:
+def copy(a: Any, order: str = "C", subok: bool = False) -> Tensor:
     """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are
     strides: "C", "F", or as it is ("A", "K")."""
-    x = as_tensor("copy", x)
-    return duplicate(x, memory_order("copy", x, order))
+    a = as_tensor("copy", a)
+    return duplicate(a, memory_order("copy", a, order))
 
 
 Tensor.clone = Tensor.__copy__ = copy  # type: ignore[method-assign]

@@ -51,7 +51,7 @@ def _total_of_numbers(plain: Callable[..., Tensor], ufunc: str, identity: int, x
 
 
 @public()
-def nansum(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False,
+def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False,
            initial: Any = None, where: Any = True) -> Tensor:
     """Sum over axes of what is not NaN; of nothing but NaN 0.
 
@@ -59,11 +59,11 @@ def nansum(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None =
     >>> lnb.nansum(lnb.tensor([1.0, lnb.nan, 3.0]))
     tensor(4.)
     """
-    return _total_of_numbers(sum, "add", 0, as_tensor("nansum", x), (axis, dtype), out, (keepdims, initial, where))
+    return _total_of_numbers(sum, "add", 0, as_tensor("nansum", a), (axis, dtype), out, (keepdims, initial, where))
 
 
 @public()
-def nanprod(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False,
+def nanprod(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False,
             initial: Any = None, where: Any = True) -> Tensor:
     """Product over axes of what is not NaN; of nothing but NaN 1.
 
@@ -71,7 +71,7 @@ def nanprod(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None 
     >>> lnb.nanprod(lnb.tensor([2.0, lnb.nan, 3.0]))
     tensor(6.)
     """
-    return _total_of_numbers(prod, "multiply", 1, as_tensor("nanprod", x), (axis, dtype), out,
+    return _total_of_numbers(prod, "multiply", 1, as_tensor("nanprod", a), (axis, dtype), out,
                              (keepdims, initial, where))
 
 
@@ -87,7 +87,7 @@ def _nan_extreme(op: Primitive, plain: Primitive, join: str, x: Any, axis: Axis,
 
 
 @public()
-def nanmax(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, initial: Any = None,
+def nanmax(a: Any, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, initial: Any = None,
            where: Any = True) -> Tensor:
     """The largest over axes of what is not NaN; of nothing but NaN it is NaN, with a warning.
 
@@ -97,12 +97,12 @@ def nanmax(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bo
     >>> lnb.nanmax(lnb.tensor([1.0, lnb.nan, 3.0]))
     tensor(3.)
     """
-    found = _nan_extreme(reducers.nanmax_of, reducers.max_of, "fmax", x, axis, keepdims, initial, where)
+    found = _nan_extreme(reducers.nanmax_of, reducers.max_of, "fmax", a, axis, keepdims, initial, where)
     return deliver("nanmax", found, out)
 
 
 @public()
-def nanmin(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, initial: Any = None,
+def nanmin(a: Any, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, initial: Any = None,
            where: Any = True) -> Tensor:
     """The smallest over axes of what is not NaN; of nothing but NaN it is NaN, with a warning.
 
@@ -112,7 +112,7 @@ def nanmin(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bo
     >>> lnb.nanmin(lnb.tensor([1.0, lnb.nan, 3.0]))
     tensor(1.)
     """
-    found = _nan_extreme(reducers.nanmin_of, reducers.min_of, "fmin", x, axis, keepdims, initial, where)
+    found = _nan_extreme(reducers.nanmin_of, reducers.min_of, "fmin", a, axis, keepdims, initial, where)
     return deliver("nanmin", found, out)
 
 
@@ -128,25 +128,25 @@ def _nan_place(name: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
 
 
 @public()
-def nanargmax(x: Any, /, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
+def nanargmax(a: Any, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
     """Index of the largest of what is not NaN, the first of equals; a slice of nothing but NaN is refused.
 
     >>> import lucid_nb as lnb
     >>> lnb.nanargmax(lnb.tensor([1.0, lnb.nan, 3.0]))
     tensor(2)
     """
-    return deliver_places("nanargmax", _nan_place("nanargmax", x, axis, keepdims), out)
+    return deliver_places("nanargmax", _nan_place("nanargmax", a, axis, keepdims), out)
 
 
 @public()
-def nanargmin(x: Any, /, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
+def nanargmin(a: Any, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
     """Index of the smallest of what is not NaN, the first of equals; a slice of nothing but NaN is refused.
 
     >>> import lucid_nb as lnb
     >>> lnb.nanargmin(lnb.tensor([1.0, lnb.nan, 3.0]))
     tensor(0)
     """
-    return deliver_places("nanargmin", _nan_place("nanargmin", x, axis, keepdims), out)
+    return deliver_places("nanargmin", _nan_place("nanargmin", a, axis, keepdims), out)
 
 
 # ------------------------------------------------------------------------------------- means and variances
@@ -158,7 +158,7 @@ def _counts(x: Tensor, mask: Tensor | None, axes: shapes.Shape, keepdims: bool) 
 
 
 @public()
-def nanmean(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False, *,
+def nanmean(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False, *,
             where: Any = True) -> Tensor:
     """Mean over axes of what is not NaN; of nothing but NaN it is NaN, with a warning.
 
@@ -166,14 +166,14 @@ def nanmean(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None 
     >>> lnb.nanmean(lnb.tensor([1.0, lnb.nan, 3.0]))
     tensor(2.)
     """
-    x = as_tensor("nanmean", x)
-    if not _may_have_nan(x):
-        return deliver("nanmean", mean_of("nanmean", x, axis, dtype, keepdims, where), out)
-    x, wanted = float_operand("nanmean", x, dtype)
-    axes = shapes.reduction_axes("nanmean", axis, x.ndim)
-    count = _counts(x, mask_of("nanmean", x, where), axes, keepdims)
+    a = as_tensor("nanmean", a)
+    if not _may_have_nan(a):
+        return deliver("nanmean", mean_of("nanmean", a, axis, dtype, keepdims, where), out)
+    a, wanted = float_operand("nanmean", a, dtype)
+    axes = shapes.reduction_axes("nanmean", axis, a.ndim)
+    count = _counts(a, mask_of("nanmean", a, where), axes, keepdims)
     warn_where(count == 0, "Mean of empty slice")
-    total_ = nansum(x, axes, keepdims=keepdims, where=where)
+    total_ = nansum(a, axes, keepdims=keepdims, where=where)
     with np.errstate(invalid="ignore"):                    # the warning above says it
         found = quotient(total_, count)
     return deliver("nanmean", astype(found, wanted, copy=False), out)
@@ -193,7 +193,7 @@ def _nan_variance(op: str, x: Tensor, axis: Axis, dtype: Any, correction: float,
 
 
 @public()
-def nanvar(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, ddof: float = 0,
+def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, ddof: float = 0,
            keepdims: bool = False, *, where: Any = True, mean: Any = None,
            correction: float | None = None) -> Tensor:
     """Variance over axes of what is not NaN; NaN, with a warning, where there are no more numbers than ddof.
@@ -202,15 +202,15 @@ def nanvar(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None =
     >>> lnb.nanvar(lnb.tensor([1.0, lnb.nan, 3.0]))
     tensor(1.)
     """
-    x, correction = as_tensor("nanvar", x), correction_of("nanvar", ddof, correction)
-    if not _may_have_nan(x):
-        return var(x, axis, dtype, out, correction, keepdims, where=where, mean=mean)
-    found, wanted = _nan_variance("nanvar", x, axis, dtype, correction, keepdims, where, mean)
+    a, correction = as_tensor("nanvar", a), correction_of("nanvar", ddof, correction)
+    if not _may_have_nan(a):
+        return var(a, axis, dtype, out, correction, keepdims, where=where, mean=mean)
+    found, wanted = _nan_variance("nanvar", a, axis, dtype, correction, keepdims, where, mean)
     return deliver("nanvar", astype(found, wanted, copy=False), out)
 
 
 @public()
-def nanstd(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, ddof: float = 0,
+def nanstd(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, ddof: float = 0,
            keepdims: bool = False, *, where: Any = True, mean: Any = None,
            correction: float | None = None) -> Tensor:
     """Standard deviation over axes of what is not NaN, the square root of `nanvar`; of equals 0, with gradient 0.
@@ -219,8 +219,8 @@ def nanstd(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None =
     >>> lnb.nanstd(lnb.tensor([1.0, lnb.nan, 3.0]))
     tensor(1.)
     """
-    x, correction = as_tensor("nanstd", x), correction_of("nanstd", ddof, correction)
-    if not _may_have_nan(x):
-        return std(x, axis, dtype, out, correction, keepdims, where=where, mean=mean)
-    found, wanted = _nan_variance("nanstd", x, axis, dtype, correction, keepdims, where, mean)
+    a, correction = as_tensor("nanstd", a), correction_of("nanstd", ddof, correction)
+    if not _may_have_nan(a):
+        return std(a, axis, dtype, out, correction, keepdims, where=where, mean=mean)
+    found, wanted = _nan_variance("nanstd", a, axis, dtype, correction, keepdims, where, mean)
     return deliver("nanstd", astype(deviation_of_variance(found), wanted, copy=False), out)

@@ -34,7 +34,7 @@ _pad = Primitive("pad_constant", lambda table, x, pairs, value: table.pad(x, pai
 
 
 @public()
-def pad(x: Any, /, pad_width: Any, mode: str | Callable = "constant", **options: Any) -> Tensor:
+def pad(array: Any, pad_width: Any, mode: str | Callable = "constant", **options: Any) -> Tensor:
     """The array with cells before and after each axis.
 
     `pad_width`: an int, a pair (before, after), a pair for each axis, or {axis: int or pair}. `mode`: "constant" (with
@@ -46,27 +46,27 @@ def pad(x: Any, /, pad_width: Any, mode: str | Callable = "constant", **options:
     >>> lnb.pad([1, 2, 3], (2, 1), "reflect")
     tensor([3, 2, 1, 2, 3, 2])
     """
-    x = as_tensor("pad", x)
-    pairs = _widths(pad_width, x.ndim)
-    shapes.check_sizes("pad", tuple(size + low + high for size, (low, high) in zip(x.shape, pairs)))
+    array = as_tensor("pad", array)
+    pairs = _widths(pad_width, array.ndim)
+    shapes.check_sizes("pad", tuple(size + low + high for size, (low, high) in zip(array.shape, pairs)))
     if callable(mode):
-        padded = np.pad(np.asarray(x.to("cpu")), pairs, mode, **options)
-        return Tensor(backend.of(x.raw).from_numpy(padded))
+        padded = np.pad(np.asarray(array.to("cpu")), pairs, mode, **options)
+        return Tensor(backend.of(array.raw).from_numpy(padded))
     found = _checked_options(mode, options)
     if mode in ("constant", "empty"):
-        return _constant(x, pairs, _per_axis("constant_values", found.get("constant_values", 0), x.ndim))
-    _refuse_empty(x.shape, pairs, mode)
+        return _constant(array, pairs, _per_axis("constant_values", found.get("constant_values", 0), array.ndim))
+    _refuse_empty(array.shape, pairs, mode)
     if mode == "linear_ramp":
-        return _by_axis(x, pairs, _ramps, _per_axis("end_values", found["end_values"], x.ndim))
+        return _by_axis(array, pairs, _ramps, _per_axis("end_values", found["end_values"], array.ndim))
     if mode in STATISTICS:
-        lengths = _per_axis("stat_length", found["stat_length"], x.ndim)
-        return _by_axis(x, pairs, _statistic(STATISTICS[mode]), lengths)
+        lengths = _per_axis("stat_length", found["stat_length"], array.ndim)
+        return _by_axis(array, pairs, _statistic(STATISTICS[mode]), lengths)
     kind = found.get("reflect_type", "even")
     if not is_one_of(kind, ("even", "odd")):
         raise ShapeError(f"pad: reflect_type {kind!r} is unknown. Use 'even' or 'odd'.")
     if kind == "odd":
-        return _by_axis(x, pairs, _odd_reflections, ((mode, mode),) * x.ndim)
-    return apply(_pad_self, (x,), {"pairs": pairs, "mode": mode})
+        return _by_axis(array, pairs, _odd_reflections, ((mode, mode),) * array.ndim)
+    return apply(_pad_self, (array,), {"pairs": pairs, "mode": mode})
 
 
 # ----------------------------------------------------------------------------------------------- arguments

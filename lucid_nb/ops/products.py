@@ -39,17 +39,17 @@ def kron(a: Any, b: Any) -> Tensor:
 
 
 @public()
-def trace(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Tensor:
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Tensor:
     """The sum of a diagonal of two axes, in the dtype of `sum`; `offset` counts to the right of the main diagonal.
 
     >>> import lucid_nb as lnb
     >>> lnb.trace([[1, 2], [3, 4]]).item()
     5
     """
-    x = as_tensor("trace", x)
-    if x.ndim < 2:
-        raise ShapeError(f"trace: needs two axes, the shape is {x.shape}. Reshape it.")
-    return deliver("trace", reduction.sum(diagonal(x, offset, axis1, axis2), -1, dtype), out)
+    a = as_tensor("trace", a)
+    if a.ndim < 2:
+        raise ShapeError(f"trace: needs two axes, the shape is {a.shape}. Reshape it.")
+    return deliver("trace", reduction.sum(diagonal(a, offset, axis1, axis2), -1, dtype), out)
 
 
 # -------------------------------------------------------------------------------------------- cross products
@@ -98,7 +98,7 @@ def _components(x: Tensor, axis: int) -> tuple[Tensor, ...]:
 
 
 # --------------------------------------------------------------------------------------------------- matrices
-def matrix_power(x: Any, n: int, /) -> Tensor:
+def matrix_power(a: Any, n: int) -> Tensor:
     """The product of n equal matrices, (..., m, m); of none the identity.
 
     LinAlgError where they are not square, ConfigError for a negative n, which needs an inverse.
@@ -107,9 +107,9 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
     >>> matrix_power([[1, 1], [0, 1]], 5).tolist()
     [[1, 5], [0, 1]]
     """
-    x = as_tensor("matrix_power", x)
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise LinAlgError(f"matrix_power: matrices of shape {x.shape} are not square. Make the last two sizes equal.")
+    a = as_tensor("matrix_power", a)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise LinAlgError(f"matrix_power: matrices of shape {a.shape} are not square. Make the last two sizes equal.")
     try:
         n = to_index(n)
     except TypeError:
@@ -117,15 +117,15 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
     if n < 0:
         raise ConfigError(f"matrix_power: {n} is negative. Invert the matrix, and use {-n}.")
     if n == 0:
-        one = backend.of(x.raw).from_numpy(np.eye(x.shape[-1], dtype=x.dtype))
-        return fresh(one).broadcast_to(x.shape).copy()
-    found, power = None, x
+        one = backend.of(a.raw).from_numpy(np.eye(a.shape[-1], dtype=a.dtype))
+        return fresh(one).broadcast_to(a.shape).copy()
+    found, power = None, a
     while n:
         if n & 1:
             found = power if found is None else matmul(found, power)
         n >>= 1
         power = matmul(power, power) if n else power
-    return found.copy() if found is x else found  # type: ignore[return-value]
+    return found.copy() if found is a else found  # type: ignore[return-value]
 
 
 def multi_dot(arrays: Sequence[Any], *, out: Any = None) -> Tensor:

@@ -258,22 +258,22 @@ def _quantiles(x: Any, axis: Axis, out: Any, keepdims: bool, wanted: Wanted, ski
 
 @public()
 @hosted
-def quantile(x: Any, q: Any, /, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
+def quantile(a: Any, q: Any, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
              method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Tensor:
     """The q-th quantiles (0 to 1) over axes, by one of NumPy's methods; the axes of q come first. NaN wins.
 
-    `weights`, for method="inverted_cdf", are of x's shape, or of the axes'. The input is never overwritten.
+    `weights`, for method="inverted_cdf", are of a's shape, or of the axes'. The input is never overwritten.
 
     >>> import lucid_nb as lnb
     >>> lnb.quantile(lnb.tensor([1.0, 2.0, 3.0, 4.0]), 0.5)
     tensor(2.5)
     """
-    return _quantiles(x, axis, out, keepdims, _wanted("quantile", q, False, method, weights))
+    return _quantiles(a, axis, out, keepdims, _wanted("quantile", q, False, method, weights))
 
 
 @public()
 @hosted
-def percentile(x: Any, q: Any, /, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
+def percentile(a: Any, q: Any, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
                method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Tensor:
     """The q-th percentiles (0 to 100) over axes: `quantile` of q / 100.
 
@@ -281,12 +281,12 @@ def percentile(x: Any, q: Any, /, axis: Axis = None, out: Tensor | None = None, 
     >>> lnb.percentile(lnb.tensor([1.0, 2.0, 3.0, 4.0]), [0, 50])
     tensor([1. , 2.5])
     """
-    return _quantiles(x, axis, out, keepdims, _wanted("percentile", q, True, method, weights))
+    return _quantiles(a, axis, out, keepdims, _wanted("percentile", q, True, method, weights))
 
 
 @public(method=False)
 @hosted
-def nanquantile(x: Any, q: Any, /, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
+def nanquantile(a: Any, q: Any, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
                 method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Tensor:
     """`quantile` of what is no NaN; NaN with a warning where nothing is left.
 
@@ -294,12 +294,12 @@ def nanquantile(x: Any, q: Any, /, axis: Axis = None, out: Tensor | None = None,
     >>> lnb.nanquantile(lnb.tensor([1.0, float("nan"), 3.0]), 0.5)
     tensor(2.)
     """
-    return _quantiles(x, axis, out, keepdims, _wanted("nanquantile", q, False, method, weights), True)
+    return _quantiles(a, axis, out, keepdims, _wanted("nanquantile", q, False, method, weights), True)
 
 
 @public(method=False)
 @hosted
-def nanpercentile(x: Any, q: Any, /, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
+def nanpercentile(a: Any, q: Any, axis: Axis = None, out: Tensor | None = None, overwrite_input: bool = False,
                   method: str = "linear", keepdims: bool = False, *, weights: Any = None) -> Tensor:
     """`percentile` of what is no NaN; NaN with a warning where nothing is left.
 
@@ -307,4 +307,4 @@ def nanpercentile(x: Any, q: Any, /, axis: Axis = None, out: Tensor | None = Non
     >>> lnb.nanpercentile(lnb.tensor([1.0, float("nan"), 3.0]), 100)
     tensor(3.)
     """
-    return _quantiles(x, axis, out, keepdims, _wanted("nanpercentile", q, True, method, weights), True)
+    return _quantiles(a, axis, out, keepdims, _wanted("nanpercentile", q, True, method, weights), True)

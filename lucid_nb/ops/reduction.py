@@ -79,7 +79,7 @@ def total(op: Primitive, join: str, fill: int, x: Any, axis: Axis, dtype: Any, k
 
 
 @public()
-def sum(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False,
+def sum(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False,
         initial: Any = None, where: Any = True) -> Tensor:
     """Sum over axes (all of them by default), in a fixed order: the same bits for any number of threads.
 
@@ -90,11 +90,11 @@ def sum(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = No
     >>> lnb.sum(lnb.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     tensor([4., 6.])
     """
-    return deliver("sum", total(reducers.sum_of, "add", 0, x, axis, dtype, keepdims, initial, where), out)
+    return deliver("sum", total(reducers.sum_of, "add", 0, a, axis, dtype, keepdims, initial, where), out)
 
 
 @public()
-def prod(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False,
+def prod(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False,
          initial: Any = None, where: Any = True) -> Tensor:
     """Product over axes (all of them by default); of integers in 64 bits, of nothing 1.
 
@@ -106,7 +106,7 @@ def prod(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = N
     >>> x.grad
     tensor([0., 6., 0.])
     """
-    return deliver("prod", total(reducers.prod_of, "multiply", 1, x, axis, dtype, keepdims, initial, where), out)
+    return deliver("prod", total(reducers.prod_of, "multiply", 1, a, axis, dtype, keepdims, initial, where), out)
 
 
 # ------------------------------------------------------------------------------------------------ extremes
@@ -130,7 +130,7 @@ def extreme(op: Primitive, join: str, x: Any, axis: Axis, keepdims: bool, initia
 
 
 @public(names=("amax",))
-def max(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, initial: Any = None,
+def max(a: Any, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, initial: Any = None,
         where: Any = True) -> Tensor:
     """The largest element over axes, and not less than `initial`; NaN wins. Equal elements share the gradient evenly.
 
@@ -140,11 +140,11 @@ def max(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool 
     >>> lnb.max(lnb.tensor([[1.0, 5.0], [3.0, 4.0]]), axis=1)
     tensor([5., 4.])
     """
-    return deliver("max", extreme(reducers.max_of, "maximum", x, axis, keepdims, initial, where), out)
+    return deliver("max", extreme(reducers.max_of, "maximum", a, axis, keepdims, initial, where), out)
 
 
 @public(names=("amin",))
-def min(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, initial: Any = None,
+def min(a: Any, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, initial: Any = None,
         where: Any = True) -> Tensor:
     """The smallest element over axes, and not more than `initial`; NaN wins. Equal elements share the gradient evenly.
 
@@ -154,7 +154,7 @@ def min(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool 
     >>> lnb.min(lnb.tensor([[1.0, 5.0], [3.0, 4.0]]), axis=1)
     tensor([1., 3.])
     """
-    return deliver("min", extreme(reducers.min_of, "minimum", x, axis, keepdims, initial, where), out)
+    return deliver("min", extreme(reducers.min_of, "minimum", a, axis, keepdims, initial, where), out)
 
 
 def place(name: str, op: Primitive, x: Any, axis: int | None, keepdims: bool) -> Tensor:
@@ -178,25 +178,25 @@ def deliver_places(op: str, places: Tensor, out: Any) -> Any:
 
 
 @public()
-def argmax(x: Any, /, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
+def argmax(a: Any, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
     """Index of the largest element, the first of equals; NaN wins. Without `axis`, in the flattened array.
 
     >>> import lucid_nb as lnb
     >>> lnb.argmax(lnb.tensor([1.0, 7.0, 7.0]))
     tensor(1)
     """
-    return deliver_places("argmax", place("argmax", reducers.argmax_of, x, axis, keepdims), out)
+    return deliver_places("argmax", place("argmax", reducers.argmax_of, a, axis, keepdims), out)
 
 
 @public()
-def argmin(x: Any, /, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
+def argmin(a: Any, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False) -> Tensor:
     """Index of the smallest element, the first of equals; NaN wins. Without `axis`, in the flattened array.
 
     >>> import lucid_nb as lnb
     >>> lnb.argmin(lnb.tensor([[1.0, 7.0], [2.0, 0.0]]), axis=1)
     tensor([0, 1])
     """
-    return deliver_places("argmin", place("argmin", reducers.argmin_of, x, axis, keepdims), out)
+    return deliver_places("argmin", place("argmin", reducers.argmin_of, a, axis, keepdims), out)
 
 
 @public()
@@ -241,7 +241,7 @@ def question(op: Primitive, x: Any, axis: Axis, keepdims: bool, fill: bool = Fal
 
 
 @public()
-def any(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, *,
+def any(a: Any, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, *,
         where: Any = True) -> Tensor:
     """Is any element over axes (where `where` holds) not 0? Of nothing False.
 
@@ -249,11 +249,11 @@ def any(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool 
     >>> lnb.any(lnb.tensor([[0, 2], [0, 0]]), axis=1)
     tensor([ True, False])
     """
-    return deliver("any", question(reducers.any_of, x, axis, keepdims, False, where), out)
+    return deliver("any", question(reducers.any_of, a, axis, keepdims, False, where), out)
 
 
 @public()
-def all(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, *,
+def all(a: Any, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, *,
         where: Any = True) -> Tensor:
     """Are all elements over axes (where `where` holds) not 0? Of nothing True.
 
@@ -261,15 +261,15 @@ def all(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool 
     >>> lnb.all(lnb.tensor([[1, 2], [0, 3]]), axis=1)
     tensor([ True, False])
     """
-    return deliver("all", question(reducers.all_of, x, axis, keepdims, True, where), out)
+    return deliver("all", question(reducers.all_of, a, axis, keepdims, True, where), out)
 
 
 @public()
-def count_nonzero(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+def count_nonzero(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """How many elements over axes (all of them by default) are not 0, int64.
 
     >>> import lucid_nb as lnb
     >>> lnb.count_nonzero(lnb.tensor([[0, 2], [1, 3]]), axis=0)
     tensor([1, 2])
     """
-    return question(reducers.count_nonzero_of, x, axis, keepdims)
+    return question(reducers.count_nonzero_of, a, axis, keepdims)

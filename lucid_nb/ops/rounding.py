@@ -69,24 +69,24 @@ def round_to_multiples(m: Vocabulary, x: Expr, scale: Expr) -> Expr:
 
 
 @public(names=("around",))
-def round(x: Any, /, decimals: int = 0, out: Tensor | None = None) -> Tensor:
-    """x rounded to `decimals` places, a half to the even neighbour; before the point where it is negative.
+def round(a: Any, decimals: int = 0, out: Tensor | None = None) -> Tensor:
+    """Elements rounded to `decimals` places, a half to the even neighbour; before the point where it is negative.
 
     >>> import lucid_nb as lnb
     >>> lnb.round(lnb.tensor([0.5, 1.25, 2.36]), 1)
     tensor([0.5, 1.2, 2.4])
     """
-    x, decimals = as_tensor("round", x), as_integer("round", "decimals", decimals)
-    if x.dtype.kind in "iu" and decimals >= 0:
-        return deliver("round", apply(registry["copy"], (x,)), out)
+    a, decimals = as_tensor("round", a), as_integer("round", "decimals", decimals)
+    if a.dtype.kind in "iu" and decimals >= 0:
+        return deliver("round", apply(registry["copy"], (a,)), out)
     if decimals == 0:
-        return deliver("round", rint(x), out)
+        return deliver("round", rint(a), out)
     scale = float(10 ** abs(decimals)) if abs(decimals) < 309 else math.inf
-    if x.dtype.kind in "iu":
-        return deliver("round", round_to_multiples(x.astype(np.float64), scale).astype(x.dtype), out)
-    if x.dtype.itemsize == 2:                # in steps, each rounded to 16 bits, as NumPy does it
-        return deliver("round", rint(x * scale) / scale if decimals > 0 else rint(x / scale) * scale, out)
-    return deliver("round", (round_to_fractions if decimals > 0 else round_to_multiples)(x, scale), out)
+    if a.dtype.kind in "iu":
+        return deliver("round", round_to_multiples(a.astype(np.float64), scale).astype(a.dtype), out)
+    if a.dtype.itemsize == 2:                # in steps, each rounded to 16 bits, as NumPy does it
+        return deliver("round", rint(a * scale) / scale if decimals > 0 else rint(a / scale) * scale, out)
+    return deliver("round", (round_to_fractions if decimals > 0 else round_to_multiples)(a, scale), out)
 
 
 def _round(self: Tensor, digits: int | None = None) -> Tensor:

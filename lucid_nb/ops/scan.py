@@ -94,7 +94,7 @@ def _scanned(op: Primitive, x: Any, axis: int | None, dtype: Any, out: Any, name
 
 
 @public()
-def cumsum(x: Any, /, axis: int | None = None, dtype: Any = None, out: Tensor | None = None) -> Tensor:
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """Running sum along an axis, without one of the flattened array; integers in 64 bits.
 
     Floats are accumulated in float64, in a fixed order: the same bits for any number of threads.
@@ -103,18 +103,18 @@ def cumsum(x: Any, /, axis: int | None = None, dtype: Any = None, out: Tensor | 
     >>> lnb.cumsum(lnb.tensor([1.0, 2.0, 3.0]))
     tensor([1., 3., 6.])
     """
-    return _scanned(_cumsum, x, axis, dtype, out, "cumsum")
+    return _scanned(_cumsum, a, axis, dtype, out, "cumsum")
 
 
 @public()
-def cumprod(x: Any, /, axis: int | None = None, dtype: Any = None, out: Tensor | None = None) -> Tensor:
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """Running product along an axis, without one of the flattened array; its gradient is right at zeros too.
 
     >>> import lucid_nb as lnb
     >>> lnb.cumprod(lnb.tensor([2.0, 3.0, 4.0]))
     tensor([ 2.,  6., 24.])
     """
-    return _scanned(_cumprod, x, axis, dtype, out, "cumprod")
+    return _scanned(_cumprod, a, axis, dtype, out, "cumprod")
 
 
 def _cumulative(op: Primitive, x: Any, axis: int | None, dtype: Any, include_initial: bool, out: Any, first: int,
@@ -166,25 +166,25 @@ def without_nan(x: Tensor, value: float) -> Tensor:
 
 
 @public(method=False)
-def nancumsum(x: Any, /, axis: int | None = None, dtype: Any = None, out: Tensor | None = None) -> Tensor:
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """Running sum along an axis that takes NaN for 0.
 
     >>> import lucid_nb as lnb
     >>> lnb.nancumsum(lnb.tensor([1.0, float("nan"), 2.0]))
     tensor([1., 1., 3.])
     """
-    return _scanned(_cumsum, without_nan(as_tensor("nancumsum", x), 0), axis, dtype, out, "nancumsum")
+    return _scanned(_cumsum, without_nan(as_tensor("nancumsum", a), 0), axis, dtype, out, "nancumsum")
 
 
 @public(method=False)
-def nancumprod(x: Any, /, axis: int | None = None, dtype: Any = None, out: Tensor | None = None) -> Tensor:
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """Running product along an axis that takes NaN for 1.
 
     >>> import lucid_nb as lnb
     >>> lnb.nancumprod(lnb.tensor([2.0, float("nan"), 3.0]))
     tensor([2., 2., 6.])
     """
-    return _scanned(_cumprod, without_nan(as_tensor("nancumprod", x), 1), axis, dtype, out, "nancumprod")
+    return _scanned(_cumprod, without_nan(as_tensor("nancumprod", a), 1), axis, dtype, out, "nancumprod")
 
 
 def _running_extreme(name: str, x: Any, axis: int) -> tuple[Tensor, Tensor]:

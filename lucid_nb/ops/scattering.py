@@ -282,7 +282,7 @@ def write_flat(op: str, x: Tensor, positions: np.ndarray, values: Tensor) -> Non
 
 
 @public()
-def put(x: Any, /, ind: Any, v: Any, mode: str = "raise") -> None:
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """Write values `v`, again and again, at positions `ind` in the flat array; recorded. `mode` as in `take`.
 
     >>> import lucid_nb as lnb
@@ -291,13 +291,13 @@ def put(x: Any, /, ind: Any, v: Any, mode: str = "raise") -> None:
     >>> x
     tensor([5., 0., 0., 6.])
     """
-    target = written("put", x)
+    target = written("put", a)
     positions = in_mode("put", host_positions("put", ind), target.size, mode)
     write_flat("put", target, positions, as_value(target, v))
 
 
 @public(method=False)
-def put_along_axis(x: Any, /, indices: Any, values: Any, axis: int | None = -1) -> None:
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -> None:
     """Write values, broadcast, at positions along an axis, one for each element of `indices`; recorded.
 
     >>> import lucid_nb as lnb
@@ -307,7 +307,7 @@ def put_along_axis(x: Any, /, indices: Any, values: Any, axis: int | None = -1) 
     tensor([[0., 5., 0.],
             [0., 0., 5.]])
     """
-    target = written("put_along_axis", x)
+    target = written("put_along_axis", arr)
     if axis is None:
         write_flat("put_along_axis", target, host_positions("put_along_axis", indices), as_value(target, values))
         return

@@ -39,21 +39,21 @@ def where(condition: Any, /, *choices: Any) -> Any:
 
 
 @public()
-def nonzero(x: Any, /) -> tuple[Tensor, ...]:
+def nonzero(a: Any) -> tuple[Tensor, ...]:
     """Where elements are not zero: int64 positions in C order, a tensor an axis. Off the CPU found on the host.
 
     >>> import lucid_nb as lnb
     >>> lnb.nonzero(lnb.tensor([[0, 1], [2, 0]]))
     (tensor([0, 1]), tensor([1, 0]))
     """
-    x = as_tensor("nonzero", x)
-    if x.ndim == 0:
+    a = as_tensor("nonzero", a)
+    if a.ndim == 0:
         raise ShapeError("nonzero: a 0-d array has no positions. Reshape it to (1,).")
-    return tuple(map(fresh, backend.of(x.raw).nonzero(x.raw)))
+    return tuple(map(fresh, backend.of(a.raw).nonzero(a.raw)))
 
 
 @public()
-def argwhere(x: Any, /) -> Tensor:
+def argwhere(a: Any) -> Tensor:
     """Where elements are not zero: int64 of shape (n, ndim), a row an element.
 
     >>> import lucid_nb as lnb
@@ -61,21 +61,21 @@ def argwhere(x: Any, /) -> Tensor:
     tensor([[0, 1],
             [1, 0]])
     """
-    x = as_tensor("argwhere", x)
-    if x.ndim == 0:
-        return fresh(backend.of(x.raw).full((int(bool(x)), 0), 0, dtypes.INT64))
-    return functions["stack"](nonzero(x), axis=1)
+    a = as_tensor("argwhere", a)
+    if a.ndim == 0:
+        return fresh(backend.of(a.raw).full((int(bool(a)), 0), 0, dtypes.INT64))
+    return functions["stack"](nonzero(a), axis=1)
 
 
 @public(method=False)
-def flatnonzero(x: Any, /) -> Tensor:
+def flatnonzero(a: Any) -> Tensor:
     """Where elements of the flat array are not zero.
 
     >>> import lucid_nb as lnb
     >>> lnb.flatnonzero(lnb.tensor([[0, 1], [2, 0]]))
     tensor([1, 2])
     """
-    return nonzero(reshape(as_tensor("flatnonzero", x), -1))[0]
+    return nonzero(reshape(as_tensor("flatnonzero", a), -1))[0]
 
 
 # ----------------------------------------------------------------------------------------------- by masks
@@ -87,7 +87,7 @@ def _mask(op: str, mask: Any) -> np.ndarray:
 
 
 @public()
-def compress(condition: Any, x: Any, /, axis: int | None = None, out: Any = None) -> Tensor:
+def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Tensor:
     """Slices along an axis (elements of the flat array by default) where a one-dimensional condition holds.
 
     A condition that is shorter than the axis ends there.
@@ -96,10 +96,10 @@ def compress(condition: Any, x: Any, /, axis: int | None = None, out: Any = None
     >>> lnb.compress([True, False, True], lnb.tensor([1, 2, 3]))
     tensor([1, 3])
     """
-    x, mask = as_tensor("compress", x), _mask("compress", condition)
+    a, mask = as_tensor("compress", a), _mask("compress", condition)
     if mask.ndim != 1:
         raise ShapeError(f"compress: a condition of shape {mask.shape}. Use one axis.")
-    flat, axis = (reshape(x, -1), 0) if axis is None else (x, shapes.normalize_axis("compress", axis, x.ndim))
+    flat, axis = (reshape(a, -1), 0) if axis is None else (a, shapes.normalize_axis("compress", axis, a.ndim))
     if flat.ndim == 1 and mask.shape == flat.shape:
         return deliver("compress", compressed(flat, mask), out)
     return deliver("compress", take(flat, np.flatnonzero(mask), axis), out)
@@ -114,14 +114,14 @@ Tensor.compress = _compress_method  # type: ignore[method-assign]
 
 
 @public(method=False)
-def extract(condition: Any, x: Any, /) -> Tensor:
+def extract(condition: Any, arr: Any) -> Tensor:
     """Elements of the flat array where the flat condition holds.
 
     >>> import lucid_nb as lnb
     >>> lnb.extract(lnb.tensor([[1, 0], [0, 1]]), lnb.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
-    return compress(_mask("extract", condition).reshape(-1), x)
+    return compress(_mask("extract", condition).reshape(-1), arr)
 
 
 @public()
@@ -166,8 +166,8 @@ def masked_fill(x: Any, mask: Any, value: Any, /) -> Tensor:
 
 
 @public(method=False)
-def place(x: Any, /, mask: Any, vals: Any) -> None:
-    """Write values, again and again, where a mask of x's size holds: the first value at the first true element.
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """Write values, again and again, where a mask of arr's size holds: the first value at the first true element.
 
     >>> import lucid_nb as lnb
     >>> x = lnb.zeros(4)
@@ -175,7 +175,7 @@ def place(x: Any, /, mask: Any, vals: Any) -> None:
     >>> x
     tensor([1., 0., 2., 1.])
     """
-    target, found, value = _masked_places("place", x, mask, vals)
+    target, found, value = _masked_places("place", arr, mask, vals)
     if value.size == 0 and found.size:
         raise ShapeError(f"place: no values for {found.size} places. Give at least one.")
     write_flat("place", target, found, value)
@@ -210,15 +210,15 @@ def _masked_places(op: str, x: Any, mask: Any, values: Any) -> tuple[Tensor, np.
 # ------------------------------------------------------------------------------------------------- by choices
 @public()
 @hosted
-def choose(x: Any, /, choices: Any, out: Any = None, mode: str = "raise") -> Tensor:
-    """Elements of the choice whose number x gives, all broadcast. `mode` as in `take`, but negative ones are too low.
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tensor:
+    """Elements of the choice whose number a gives, all broadcast. `mode` as in `take`, but negative ones are too low.
 
     >>> import lucid_nb as lnb
     >>> lnb.choose([0, 1, 0], [[1, 2, 3], [10, 20, 30]])
     tensor([ 1, 20,  3])
     """
     tensors = list(choices) if isinstance(choices, Tensor) else tensors_of("choose", choices)
-    numbers = in_mode("choose", host_positions("choose", x), len(tensors), mode)
+    numbers = in_mode("choose", host_positions("choose", a), len(tensors), mode)
     if mode == "raise" and numbers.size and (numbers.min() < 0 or numbers.max() >= len(tensors)):
         raise IndexError(f"choose: numbers from {numbers.min()} to {numbers.max()} for {len(tensors)} choices. "
                          f"Use 0 to {len(tensors) - 1}, or another mode.")
@@ -268,7 +268,7 @@ def _is_scalar(condition: Any) -> bool:
 
 
 @public(method=False)
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], /, *args: Any, **kwargs: Any) -> Tensor:
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Tensor:
     """Functions (or numbers), each of the elements where its condition holds; of several the last counts.
 
     One function more than conditions is that of all other elements. The result has x's dtype, as NumPy's.

@@ -69,7 +69,7 @@ def _distinct_slices(x: Tensor, axis: int, index: bool, inverse: Any, counts: An
 
 
 @public(method=False)
-def unique(x: Any, /, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
            axis: int | None = None, *, equal_nan: bool = True, sorted: bool = True) -> Any:
     """The distinct elements in order, or along an axis the distinct slices; more results as asked for, all int64.
 
@@ -80,17 +80,17 @@ def unique(x: Any, /, return_index: bool = False, return_inverse: bool = False, 
     >>> lnb.unique(lnb.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    x = as_tensor("unique", x)
+    ar = as_tensor("unique", ar)
     asked = bool(return_index), bool(return_inverse), bool(return_counts), bool(equal_nan)
     if axis is None:
-        found = _distinct(x, *asked)
+        found = _distinct(ar, *asked)
     else:
-        found = _distinct_slices(x, shapes.normalize_axis("unique", axis, x.ndim), *asked)
+        found = _distinct_slices(ar, shapes.normalize_axis("unique", axis, ar.ndim), *asked)
     return tuple(found) if len(found) > 1 else found[0]
 
 
 @public(method=False)
-def unique_all(x: Any, /) -> UniqueAllResult:
+def unique_all(x: Any) -> UniqueAllResult:
     """The distinct elements in order, where each is first, which each element is, and how often each occurs.
 
     Every NaN is an element of its own, as the array API says.
@@ -103,7 +103,7 @@ def unique_all(x: Any, /) -> UniqueAllResult:
 
 
 @public(method=False)
-def unique_counts(x: Any, /) -> UniqueCountsResult:
+def unique_counts(x: Any) -> UniqueCountsResult:
     """The distinct elements in order, and how often each occurs; every NaN is an element of its own.
 
     >>> import lucid_nb as lnb
@@ -114,7 +114,7 @@ def unique_counts(x: Any, /) -> UniqueCountsResult:
 
 
 @public(method=False)
-def unique_inverse(x: Any, /) -> UniqueInverseResult:
+def unique_inverse(x: Any) -> UniqueInverseResult:
     """The distinct elements in order, and which of them each element is; every NaN is an element of its own.
 
     >>> import lucid_nb as lnb
@@ -125,7 +125,7 @@ def unique_inverse(x: Any, /) -> UniqueInverseResult:
 
 
 @public(method=False)
-def unique_values(x: Any, /) -> Tensor:
+def unique_values(x: Any) -> Tensor:
     """The distinct elements in order; every NaN is an element of its own.
 
     >>> import lucid_nb as lnb
@@ -137,8 +137,9 @@ def unique_values(x: Any, /) -> Tensor:
 
 # ---------------------------------------------------------------------------------------------- membership
 @public(method=False)
-def isin(x1: Any, x2: Any, /, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None) -> Tensor:
-    """Which elements of x1 are among those of x2, as bool, or with `invert` are not; NaN is never among them.
+def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
+         kind: str | None = None) -> Tensor:
+    """Which elements are among the test elements, as bool, or with `invert` are not; NaN is never among them.
 
     >>> import lucid_nb as lnb
     >>> lnb.isin(lnb.tensor([1, 2, 3]), [2, 4])
@@ -146,9 +147,10 @@ def isin(x1: Any, x2: Any, /, assume_unique: bool = False, invert: bool = False,
     """
     if kind not in (None, "sort", "table"):
         raise ShapeError(f"isin: kind {kind!r} is unknown. Leave it out.")
-    x1, x2 = pair("isin", x1, x2)
-    common = dtypes.promote((x1.dtype, x2.dtype))
-    operands = astype(x1.detach(), common, copy=False), astype(reshape(x2.detach(), -1), common, copy=False)
+    element, test_elements = pair("isin", element, test_elements)
+    common = dtypes.promote((element.dtype, test_elements.dtype))
+    operands = (astype(element.detach(), common, copy=False),
+                astype(reshape(test_elements.detach(), -1), common, copy=False))
     found = apply(_isin, operands)
     return equal(found, False) if invert else found
 
@@ -161,14 +163,14 @@ def _pair(name: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
 
 
 @public(method=False)
-def intersect1d(x1: Any, x2: Any, /, assume_unique: bool = False, return_indices: bool = False) -> Any:
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """The distinct elements that two arrays share, in order, and with `return_indices` where each is first in both.
 
     >>> import lucid_nb as lnb
     >>> lnb.intersect1d([1, 3, 4, 3], [3, 1, 2])
     tensor([1, 3])
     """
-    a, b = _pair("intersect1d", x1, x2)
+    a, b = _pair("intersect1d", ar1, ar2)
     (a, in_a), (b, in_b) = _distinct(a, True, False, False, True), _distinct(b, True, False, False, True)
     shared = isin(a, b)
     values = a[shared]
@@ -176,36 +178,36 @@ def intersect1d(x1: Any, x2: Any, /, assume_unique: bool = False, return_indices
 
 
 @public(method=False)
-def union1d(x1: Any, x2: Any, /) -> Tensor:
+def union1d(ar1: Any, ar2: Any) -> Tensor:
     """The distinct elements of two arrays together, in order.
 
     >>> import lucid_nb as lnb
     >>> lnb.union1d([3, 1], [2, 1])
     tensor([1, 2, 3])
     """
-    return _distinct(concat(_pair("union1d", x1, x2)), False, False, False, True)[0]
+    return _distinct(concat(_pair("union1d", ar1, ar2)), False, False, False, True)[0]
 
 
 @public(method=False)
-def setdiff1d(x1: Any, x2: Any, /, assume_unique: bool = False) -> Tensor:
-    """The distinct elements of x1 that are not in x2, in order; with `assume_unique` as they stand in x1.
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
+    """The distinct elements of ar1 that are not in ar2, in order; with `assume_unique` as they stand in ar1.
 
     >>> import lucid_nb as lnb
     >>> lnb.setdiff1d([3, 1, 2], [2])
     tensor([1, 3])
     """
-    a = as_tensor("setdiff1d", x1)
+    a = as_tensor("setdiff1d", ar1)
     a = reshape(a, -1) if assume_unique else _distinct(a, False, False, False, True)[0]
-    return a[isin(a, x2, invert=True)]
+    return a[isin(a, ar2, invert=True)]
 
 
 @public(method=False)
-def setxor1d(x1: Any, x2: Any, /, assume_unique: bool = False) -> Tensor:
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
     """The distinct elements that are in one of two arrays only, in order.
 
     >>> import lucid_nb as lnb
     >>> lnb.setxor1d([1, 2, 3], [3, 4])
     tensor([1, 2, 4])
     """
-    a, b = [_distinct(x, False, False, False, True)[0] for x in _pair("setxor1d", x1, x2)]
+    a, b = [_distinct(x, False, False, False, True)[0] for x in _pair("setxor1d", ar1, ar2)]
     return in_order(concat([a[isin(a, b, invert=True)], b[isin(b, a, invert=True)]]), 0)

@@ -88,7 +88,7 @@ def _kth(name: str, kth: Kth, size: int) -> tuple[int, ...]:
 
 # ------------------------------------------------------------------------------------------------ functions
 @public(method=False)
-def sort(x: Any, /, axis: int | None = -1, kind: str | None = None, order: Any = None, *, stable: bool | None = None,
+def sort(a: Any, axis: int | None = -1, kind: str | None = None, order: Any = None, *, stable: bool | None = None,
          descending: bool = False) -> Tensor:
     """The elements in order along an axis, without one of the flattened array; NaN last (descending, first).
 
@@ -96,8 +96,8 @@ def sort(x: Any, /, axis: int | None = -1, kind: str | None = None, order: Any =
     >>> lnb.sort(lnb.tensor([3.0, 1.0, 2.0]), descending=True)
     tensor([3., 2., 1.])
     """
-    x, axis = _prepared("sort", x, axis, kind, order)
-    return in_order(x, axis, bool(descending))
+    a, axis = _prepared("sort", a, axis, kind, order)
+    return in_order(a, axis, bool(descending))
 
 
 def sort_in_place(self: Tensor, axis: int = -1, kind: str | None = None, order: Any = None, *,
@@ -108,7 +108,7 @@ def sort_in_place(self: Tensor, axis: int = -1, kind: str | None = None, order: 
 
 
 @public()
-def argsort(x: Any, /, axis: int | None = -1, kind: str | None = None, order: Any = None, *,
+def argsort(a: Any, axis: int | None = -1, kind: str | None = None, order: Any = None, *,
             stable: bool | None = None, descending: bool = False) -> Tensor:
     """The places (int64) that put the elements along an axis in order; equal elements keep their order.
 
@@ -116,20 +116,20 @@ def argsort(x: Any, /, axis: int | None = -1, kind: str | None = None, order: An
     >>> lnb.argsort(lnb.tensor([3.0, 1.0, 2.0]))
     tensor([1, 2, 0])
     """
-    x, axis = _prepared("argsort", _not_flat("argsort", x), axis, kind, order)
-    return places_in_order(x, axis, bool(descending))
+    a, axis = _prepared("argsort", _not_flat("argsort", a), axis, kind, order)
+    return places_in_order(a, axis, bool(descending))
 
 
 @public(method=False)
-def partition(x: Any, /, kth: Kth, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Tensor:
+def partition(a: Any, kth: Kth, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Tensor:
     """The elements along an axis, those at places `kth` as if sorted, no larger one before and no smaller one behind.
 
     >>> import lucid_nb as lnb
     >>> lnb.partition(lnb.tensor([3.0, 1.0, 2.0]), 1)[1]
     tensor(2.)
     """
-    x, axis = _prepared("partition", x, axis, kind, order)
-    return partly_in_order(x, _kth("partition", kth, x.shape[axis]), axis)
+    a, axis = _prepared("partition", a, axis, kind, order)
+    return partly_in_order(a, _kth("partition", kth, a.shape[axis]), axis)
 
 
 def partition_in_place(self: Tensor, kth: Kth, axis: int = -1, kind: str = "introselect", order: Any = None) -> None:
@@ -142,16 +142,16 @@ Tensor.sort, Tensor.partition = sort_in_place, partition_in_place  # type: ignor
 
 
 @public()
-def argpartition(x: Any, /, kth: Kth, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Tensor:
+def argpartition(a: Any, kth: Kth, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Tensor:
     """The places (int64) that make the partition of an axis at places `kth`; here those of the whole order.
 
     >>> import lucid_nb as lnb
     >>> lnb.argpartition(lnb.tensor([3.0, 1.0, 2.0]), 0)
     tensor([1, 2, 0])
     """
-    x, axis = _prepared("argpartition", _not_flat("argpartition", x), axis, kind, order)
-    _kth("argpartition", kth, x.shape[axis])
-    return places_in_order(x, axis)
+    a, axis = _prepared("argpartition", _not_flat("argpartition", a), axis, kind, order)
+    _kth("argpartition", kth, a.shape[axis])
+    return places_in_order(a, axis)
 
 
 @public()
@@ -178,7 +178,7 @@ def topk(x: Any, /, k: int, axis: int = -1, largest: bool = True, sorted: bool =
 
 @public(method=False)
 @hosted
-def lexsort(keys: Any, /, axis: int = -1) -> Tensor:
+def lexsort(keys: Any, axis: int = -1) -> Tensor:
     """The places (int64) that sort by several keys, the last one first; `keys` is a sequence, or rows of an array.
 
     Found on the host.
@@ -205,24 +205,24 @@ def _comparable(host: np.ndarray) -> np.ndarray:
 
 
 @public()
-def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> Tensor:
-    """Where values x2 belong in a sorted 1-D x1 (int64): before equal elements, or behind them ("right").
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
+    """Where values v belong in a sorted 1-D a (int64): before equal elements, or behind them ("right").
 
-    `sorter`: the places that sort x1, if it is not sorted.
+    `sorter`: the places that sort a, if it is not sorted.
 
     >>> import lucid_nb as lnb
     >>> lnb.searchsorted(lnb.tensor([1, 2, 2, 3]), lnb.tensor([2, 9]))
     tensor([1, 4])
     """
-    x1, x2 = pair("searchsorted", x1, x2)
-    if x1.ndim != 1:
-        raise ShapeError(f"searchsorted: the table has shape {x1.shape}. It must be 1-D.")
+    a, v = pair("searchsorted", a, v)
+    if a.ndim != 1:
+        raise ShapeError(f"searchsorted: the table has shape {a.shape}. It must be 1-D.")
     if side not in ("left", "right"):
         raise ShapeError(f"searchsorted: side {side!r} is unknown. Use 'left' or 'right'.")
     if sorter is not None:
-        x1 = _ordered_by(x1, sorter)
-    common = dtypes.promote((x1.dtype, x2.dtype))
-    operands = [astype(x.detach(), common, copy=False) for x in (x1, x2)]
+        a = _ordered_by(a, sorter)
+    common = dtypes.promote((a.dtype, v.dtype))
+    operands = [astype(x.detach(), common, copy=False) for x in (a, v)]
     return apply(_searchsorted, operands, {"side": side})
 
 

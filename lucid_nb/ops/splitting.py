@@ -47,25 +47,25 @@ def _array_split(op: str, x: Tensor, sections: Any, axis: int) -> list[Tensor]:
 
 
 @public()
-def array_split(x: Any, /, indices_or_sections: Sections, axis: int = 0) -> list[Tensor]:
+def array_split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> list[Tensor]:
     """Parts of an axis as views: so many of nearly equal size, the longer ones first, or cut before these indices.
 
     >>> import lucid_nb as lnb
     >>> [part.shape for part in lnb.array_split(lnb.zeros(5), 3)]
     [(2,), (2,), (1,)]
     """
-    return _array_split("array_split", as_tensor("array_split", x), indices_or_sections, axis)
+    return _array_split("array_split", as_tensor("array_split", ary), indices_or_sections, axis)
 
 
 @public()
-def split(x: Any, /, indices_or_sections: Sections, axis: int = 0) -> list[Tensor]:
+def split(ary: Any, indices_or_sections: Sections, axis: int = 0) -> list[Tensor]:
     """Parts of an axis as views: so many of equal size, or cut before these indices. (PyTorch's counts are sizes.)
 
     >>> import lucid_nb as lnb
     >>> [part.shape for part in lnb.split(lnb.zeros(6), [1, 3])]
     [(1,), (2,), (3,)]
     """
-    return _split("split", as_tensor("split", x), indices_or_sections, axis)
+    return _split("split", as_tensor("split", ary), indices_or_sections, axis)
 
 
 def _split(op: str, x: Tensor, sections: Any, axis: int) -> list[Tensor]:
@@ -86,36 +86,36 @@ def _split_on(op: str, x: Any, sections: Any, axis: int, ndim: int) -> list[Tens
 
 
 @public()
-def hsplit(x: Any, /, indices_or_sections: Sections) -> list[Tensor]:
+def hsplit(ary: Any, indices_or_sections: Sections) -> list[Tensor]:
     """`split` along axis 1, or along the only axis.
 
     >>> import lucid_nb as lnb
     >>> [part.shape for part in lnb.hsplit(lnb.zeros((2, 4)), 2)]
     [(2, 2), (2, 2)]
     """
-    return _split_on("hsplit", x, indices_or_sections, 1, 1)
+    return _split_on("hsplit", ary, indices_or_sections, 1, 1)
 
 
 @public()
-def vsplit(x: Any, /, indices_or_sections: Sections) -> list[Tensor]:
+def vsplit(ary: Any, indices_or_sections: Sections) -> list[Tensor]:
     """`split` along axis 0 of two axes or more.
 
     >>> import lucid_nb as lnb
     >>> [part.shape for part in lnb.vsplit(lnb.zeros((4, 2)), 2)]
     [(2, 2), (2, 2)]
     """
-    return _split_on("vsplit", x, indices_or_sections, 0, 2)
+    return _split_on("vsplit", ary, indices_or_sections, 0, 2)
 
 
 @public()
-def dsplit(x: Any, /, indices_or_sections: Sections) -> list[Tensor]:
+def dsplit(ary: Any, indices_or_sections: Sections) -> list[Tensor]:
     """`split` along axis 2.
 
     >>> import lucid_nb as lnb
     >>> [part.shape for part in lnb.dsplit(lnb.zeros((1, 2, 4)), 2)]
     [(1, 2, 2), (1, 2, 2)]
     """
-    return _split_on("dsplit", x, indices_or_sections, 2, 3)
+    return _split_on("dsplit", ary, indices_or_sections, 2, 3)
 
 
 @public()

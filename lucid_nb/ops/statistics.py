@@ -103,7 +103,7 @@ def warn_where(condition: Any, text: str, depth: int = 3) -> None:
 
 
 @public()
-def mean(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False, *,
+def mean(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False, *,
          where: Any = True) -> Tensor:
     """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN with a warning.
 
@@ -111,7 +111,7 @@ def mean(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = N
     >>> lnb.mean(lnb.tensor([[1.0, 2.0], [3.0, 5.0]]), axis=1)
     tensor([1.5, 4. ])
     """
-    return deliver("mean", mean_of("mean", as_tensor("mean", x), axis, dtype, keepdims, where), out)
+    return deliver("mean", mean_of("mean", as_tensor("mean", a), axis, dtype, keepdims, where), out)
 
 
 def mean_of(op: str, x: Tensor, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Tensor:
@@ -188,7 +188,7 @@ def variance(op: str, x: Any, axis: Axis, dtype: Any, correction: float, keepdim
 
 
 @public()
-def var(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, ddof: float = 0,
+def var(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, ddof: float = 0,
         keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: float | None = None) -> Tensor:
     """Variance over axes: the mean of squared deviations from the mean, with n - ddof in place of n.
 
@@ -200,12 +200,12 @@ def var(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = No
     >>> lnb.var(lnb.tensor([1.0, 2.0, 6.0]), ddof=1)
     tensor(7.)
     """
-    found, wanted = variance("var", x, axis, dtype, correction_of("var", ddof, correction), keepdims, where, mean)
+    found, wanted = variance("var", a, axis, dtype, correction_of("var", ddof, correction), keepdims, where, mean)
     return deliver("var", astype(found, wanted, copy=False), out)
 
 
 @public()
-def std(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, ddof: float = 0,
+def std(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, ddof: float = 0,
         keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: float | None = None) -> Tensor:
     """Standard deviation over axes, the square root of `var`; of equal elements it is 0, with all derivatives.
 
@@ -213,47 +213,47 @@ def std(x: Any, /, axis: Axis = None, dtype: Any = None, out: Tensor | None = No
     >>> lnb.std(lnb.tensor([1.0, 5.0]))
     tensor(2.)
     """
-    found, wanted = variance("std", x, axis, dtype, correction_of("std", ddof, correction), keepdims, where, mean)
+    found, wanted = variance("std", a, axis, dtype, correction_of("std", ddof, correction), keepdims, where, mean)
     return deliver("std", astype(deviation_of_variance(found), wanted, copy=False), out)
 
 
 @public()
-def ptp(x: Any, /, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False) -> Tensor:
+def ptp(a: Any, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False) -> Tensor:
     """Range over axes, from the smallest element to the largest.
 
     >>> import lucid_nb as lnb
     >>> lnb.ptp(lnb.tensor([3, 1, 8]))
     tensor(7)
     """
-    return deliver("ptp", max(x, axis, keepdims=keepdims) - min(x, axis, keepdims=keepdims), out)
+    return deliver("ptp", max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims), out)
 
 
 # ------------------------------------------------------------------------------------------ weighted means
 @public()
-def average(x: Any, /, axis: Axis = None, weights: Any = None, returned: bool = False, *,
+def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, *,
             keepdims: bool = False) -> Any:
     """Weighted mean over axes; with `returned` also the sum of the weights. Both may have gradients.
 
-    `weights` has the shape of x, or the extents of `axis`. ZeroDivisionError where weights sum to 0.
+    `weights` has the shape of a, or the extents of `axis`. ZeroDivisionError where weights sum to 0.
 
     >>> import lucid_nb as lnb
     >>> lnb.average(lnb.tensor([1.0, 2.0, 4.0]), weights=[1, 1, 2])
     tensor(2.75)
     """
-    x = as_tensor("average", x)
-    axes = shapes.normalize_axes("average", axis, x.ndim)
+    a = as_tensor("average", a)
+    axes = shapes.normalize_axes("average", axis, a.ndim)
     if weights is None:
-        found = mean(x, axis, keepdims=keepdims)
-        scale = full_like(found, extent(x, axes))
+        found = mean(a, axis, keepdims=keepdims)
+        scale = full_like(found, extent(a, axes))
     else:
-        weights = _weights_along(x, as_tensor("average", weights), axis, axes)
-        keys = (x.dtype, weights.dtype) + ((dtypes.FLOAT64,) if x.dtype.kind in "biu" else ())
+        weights = _weights_along(a, as_tensor("average", weights), axis, axes)
+        keys = (a.dtype, weights.dtype) + ((dtypes.FLOAT64,) if a.dtype.kind in "biu" else ())
         wanted = dtypes.promote(keys)
-        weights = astype(broadcast_to(weights, x.shape), wanted, copy=False)
+        weights = astype(broadcast_to(weights, a.shape), wanted, copy=False)
         scale = sum(weights, axes, keepdims=keepdims)
         if holds_anywhere(scale == 0):
             raise ZeroDivisionError("average: the weights sum to 0. Give weights that do not.")
-        found = sum(astype(x, wanted, copy=False) * weights, axes, keepdims=keepdims) / scale
+        found = sum(astype(a, wanted, copy=False) * weights, axes, keepdims=keepdims) / scale
     return (found, scale) if returned else found
 
 

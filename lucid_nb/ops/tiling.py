@@ -31,48 +31,48 @@ _repeat = Primitive("repeat_by", lambda table, x, counts, axis: table.repeat(x, 
 
 
 @public()
-def tile(x: Any, /, reps: Any) -> Tensor:
+def tile(A: Any, reps: Any) -> Tensor:
     """The array laid side by side `reps` times on each axis; one number counts for the last axis.
 
     >>> import lucid_nb as lnb
     >>> lnb.tile([1, 2], (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
-    x = as_tensor("tile", x)
+    A = as_tensor("tile", A)
     counts = shapes.as_shape("tile", reps.tolist() if isinstance(reps, (Tensor, np.ndarray)) else reps)
     if any(count < 0 for count in counts):
         raise ShapeError(f"tile: reps {counts} has a negative number. Use 0 or more.")
-    ndim = max(x.ndim, len(counts))
-    counts, sizes = (1,) * (ndim - len(counts)) + counts, (1,) * (ndim - x.ndim) + x.shape
+    ndim = max(A.ndim, len(counts))
+    counts, sizes = (1,) * (ndim - len(counts)) + counts, (1,) * (ndim - A.ndim) + A.shape
     wanted = shapes.check_sizes("tile", tuple(size * count for size, count in zip(sizes, counts)))
     if all(count == 1 for count in counts):
-        return reshape(duplicate(x, "C"), sizes)
+        return reshape(duplicate(A, "C"), sizes)
     # Axes that are not repeated join their neighbours, so that many can be tiled, and runs are long.
-    axes: list[Any] = [None] * (ndim - x.ndim)
+    axes: list[Any] = [None] * (ndim - A.ndim)
     spread: list[int] = []
     index: list[Any] = []
     for number, (size, count) in enumerate(zip(sizes, counts)):
         index += [None] if count != 1 and number >= len(axes) else []
         index.append(None if number < len(axes) else slice(None))
         spread += [count, size] if count != 1 and number >= len(axes) else [count * size]
-    return apply(_copied_reshape, (x.moved(Slice((*index, ...))).moved(Broadcast(tuple(spread))),), {"shape": wanted})
+    return apply(_copied_reshape, (A.moved(Slice((*index, ...))).moved(Broadcast(tuple(spread))),), {"shape": wanted})
 
 
 @public()
-def repeat(x: Any, /, repeats: Any, axis: int | None = None) -> Tensor:
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tensor:
     """Each element along an axis (of the flat array by default) so many times, one number for all or one for each.
 
     >>> import lucid_nb as lnb
     >>> lnb.repeat([7, 8], [1, 2])
     tensor([7, 8, 8])
     """
-    x = as_tensor("repeat", x)
-    x = reshape(x, 1) if x.ndim == 0 else x                   # NumPy takes a number for an axis of one
-    x, axis = (reshape(x, -1), 0) if axis is None else (x, shapes.normalize_axis("repeat", axis, x.ndim))
-    counts = _counts(repeats, x.shape[axis])
-    total = x.shape[axis] * counts if isinstance(counts, int) else int(counts.sum())
-    shapes.check_sizes("repeat", (*x.shape[:axis], total, *x.shape[axis + 1:]))
-    return apply(_repeat, (x,), {"counts": counts, "axis": axis})
+    a = as_tensor("repeat", a)
+    a = reshape(a, 1) if a.ndim == 0 else a                   # NumPy takes a number for an axis of one
+    a, axis = (reshape(a, -1), 0) if axis is None else (a, shapes.normalize_axis("repeat", axis, a.ndim))
+    counts = _counts(repeats, a.shape[axis])
+    total = a.shape[axis] * counts if isinstance(counts, int) else int(counts.sum())
+    shapes.check_sizes("repeat", (*a.shape[:axis], total, *a.shape[axis + 1:]))
+    return apply(_repeat, (a,), {"counts": counts, "axis": axis})
 
 
 def _counts(repeats: Any, size: int) -> int | np.ndarray:
@@ -88,20 +88,20 @@ def _counts(repeats: Any, size: int) -> int | np.ndarray:
 
 
 @public(method=False)
-def resize(x: Any, /, new_shape: int | Sequence[int]) -> Tensor:
+def resize(a: Any, new_shape: int | Sequence[int]) -> Tensor:
     """The elements in another shape, from the beginning again where it has more, cut off where it has less.
 
     >>> import lucid_nb as lnb
     >>> lnb.resize([1, 2, 3], (2, 2)).tolist()
     [[1, 2], [3, 1]]
     """
-    x = as_tensor("resize", x)
+    a = as_tensor("resize", a)
     wanted = shapes.check_sizes("resize", shapes.as_shape("resize", new_shape))
     count = prod(wanted)
-    if x.size == 0:
-        return Tensor(np.zeros(wanted, x.dtype)).to(x.device)
-    flat = reshape(x, -1)
-    rounds, rest = divmod(count, x.size)
+    if a.size == 0:
+        return Tensor(np.zeros(wanted, a.dtype)).to(a.device)
+    flat = reshape(a, -1)
+    rounds, rest = divmod(count, a.size)
     start = flat.moved(Slice((slice(0, rest),)))
     if rounds == 0:
         return reshape(duplicate(start, "C"), wanted)

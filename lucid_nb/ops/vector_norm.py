@@ -140,7 +140,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: float | str = "fro") 
     return _of_matrices("matrix_norm", x, ord, (x.ndim - 2, x.ndim - 1), keepdims)
 
 
-def norm(x: Any, /, ord: Order = None, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def norm(x: Any, ord: Order = None, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """NumPy's norm: of vectors along one axis, of matrices along two; without `ord` the root of the sum of squares.
 
     `ord` is that of `vector_norm` or `matrix_norm`. Without `axis`, x is one vector or one matrix; without both, its
