@@ -30,7 +30,7 @@ class Manners:
     """How functions take NumPy's further arguments (`out=`, `where=`, `dtype=` ...): `ufuncs` says it here, which
     needs the chapters."""
 
-    call: Callable[[Callable, tuple, Any, dict[str, Any]], Any]
+    call: Callable[..., Any]
 
 
 manners = Manners()
@@ -123,7 +123,8 @@ def install_operator(operator: str, function: Callable) -> None:
 
 
 # ------------------------------------------------------------------------------- the functions that users call
-# One and two inputs have a short road for tensors that nothing has rewritten and whose kernel is known.
+# One and two inputs have a short road for tensors that nothing has rewritten and whose kernel is known. Their further
+# arguments are written out: a dict of them would take a tenth of the time of a small add.
 def plain(raw: ndarray) -> Tensor:
     """A new result without a gradient. Tensor's constructor, written out: calling it takes longer than a small add."""
     result = new(Tensor)
@@ -135,9 +136,11 @@ def unary_function(op: Elementwise) -> Callable:
     """A function of one tensor."""
     compiled_for = op.compiled.get
 
-    def function(x: Any, /, out: Any = None, **options: Any) -> Tensor:
-        if options or out is not None:
-            return manners.call(function, (x,), out, options)
+    def function(x: Any, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None,
+                 dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
+        if (out is not None or where is not None or dtype is not None or casting is not None or order is not None
+                or signature is not None):
+            return manners.call(function, (x,), out, where, casting, order, dtype, signature)
         if type(x) in TENSORS and ((storage := x.storage) is None or storage.generation == x.generation):
             raw = x.raw
             compiled = compiled_for(raw.dtype)
@@ -160,10 +163,12 @@ def binary_function(op: Elementwise) -> Callable:
     general = compare if op.name in COMPARISONS else apply
     latest: tuple = (None, None, None)         # two dtypes and what is compiled for them, swapped as one
 
-    def function(x: Any, y: Any, /, out: Any = None, **options: Any) -> Tensor:
+    def function(x: Any, y: Any, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None,
+                 dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         nonlocal latest
-        if options or out is not None:
-            return manners.call(function, (x, y), out, options)
+        if (out is not None or where is not None or dtype is not None or casting is not None or order is not None
+                or signature is not None):
+            return manners.call(function, (x, y), out, where, casting, order, dtype, signature)
         if type(x) in TENSORS and ((storage := x.storage) is None or storage.generation == x.generation):
             if type(y) in TENSORS:
                 if (storage := y.storage) is None or storage.generation == y.generation:
@@ -241,12 +246,12 @@ def general_function(op: Elementwise) -> Callable:
     """A function of any number of tensors. Those without a gradient have a short road, as above."""
     arity, compiled_for = op.arity, op.compiled.get
 
-    def function(*inputs: Any, out: Any = None, **options: Any) -> Any:
-        if options or out is not None:
-            return manners.call(function, inputs, out, options)
+    def function(*inputs: Any, **options: Any) -> Any:
+        if options:
+            return manners.call(function, inputs, **options)
         if len(inputs) != arity:
             if len(inputs) == arity + len(op.outputs):     # NumPy takes outputs by position, too
-                return manners.call(function, inputs[:arity], inputs[arity:], options)
+                return manners.call(function, inputs[:arity], inputs[arity:])
             raise TypeError(f"{op.name}: takes {arity} arguments, got {len(inputs)}.")
         raws = [x.raw for x in inputs if type(x) in TENSORS and x.node is None and (
             (storage := x.storage) is None or storage.generation == x.generation)]

@@ -99,7 +99,7 @@ SPECIAL_POWERS = {2: square, 0.5: sqrt, -1.0: reciprocal}
 
 
 @public(names=("pow",))
-def power(x: Any, y: Any, /, out: Any = None, **options: Any) -> Tensor:
+def power(x: Any, y: Any, /, out: Any = None, **options: Any) -> Any:
     """x to the power y, element by element. Integers stay integers, and wrap; a negative integer exponent is refused.
 
     >>> import lucid_nb as lnb
@@ -107,7 +107,7 @@ def power(x: Any, y: Any, /, out: Any = None, **options: Any) -> Tensor:
     tensor([1, 4, 9])
     """
     if options or out is not None:
-        return manners.call(power, (x, y), out, options)
+        return manners.call(power, (x, y), out, **options)
     special = SPECIAL_POWERS.get(y) if type(y) in (int, float) else None
     if special is not None and (is_float(x) or (type(y) is int and y == 2 and not is_bool(x))):
         return special(x)

@@ -18,8 +18,6 @@ from .loops import Loop, loop_for, loops
 KINDS = "biufc"
 WEAK_KINDS: dict[type, str] = {bool: "b", int: "i", float: "f", complex: "c"}
 
-DEFAULTS: dict[str, Any] = dict(where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None)
-
 
 @dataclass(frozen=True)
 class Options:
@@ -32,10 +30,14 @@ class Options:
     dtypes: tuple[np.dtype | None, ...] | None      # of operands and results, where they are fixed
 
 
-def call(function: Any, inputs: Sequence[Any], out: Any, given: dict[str, Any]) -> Any:
-    """The function with options, as NumPy's ufuncs take them."""
+def call(function: Any, inputs: Sequence[Any], out: Any = None, where: Any = None, casting: Any = None,
+         order: Any = None, dtype: Any = None, signature: Any = None, subok: Any = None) -> Any:
+    """The function with options, as NumPy's ufuncs take them; None for what is not given."""
     op = function.record
-    options = options_of(op, out, given)
+    casting = "same_kind" if casting is None else casting
+    check_cast(op.name, dtypes.BOOL, dtypes.BOOL, casting)
+    options = Options(_outputs(op, out), True if where is None else where, casting, "K" if order is None else order,
+                      _fixed(op, dtype, signature))
     inputs = operands(op.name, inputs, op.facts.rule.integers)
     inputs = converted(op, inputs, options)
     if options.where is not True:
@@ -48,17 +50,6 @@ def call(function: Any, inputs: Sequence[Any], out: Any, given: dict[str, Any]) 
 
 
 # --------------------------------------------------------------------------------------------------- arguments
-def options_of(op: Elementwise, out: Any, given: dict[str, Any]) -> Options:
-    """The options, checked."""
-    known = DEFAULTS | {"signature" if name == "sig" else name: value for name, value in given.items()}
-    for name in known:
-        if name not in DEFAULTS:
-            raise DTypeError(f"{op.name}: takes no argument {name!r}. It knows out, where, casting, order and dtype.")
-    check_cast(op.name, dtypes.BOOL, dtypes.BOOL, known["casting"])
-    return Options(_outputs(op, out), known["where"], known["casting"], known["order"],
-                   _fixed(op, known["dtype"], known["signature"]))
-
-
 def _outputs(op: Elementwise, out: Any) -> tuple[Any, ...]:
     """One target, or None, for each result."""
     count = len(op.outputs)

@@ -107,7 +107,6 @@ def test_signature_chooses_the_loop():
     x = np.array([1, 2], np.int32)
     for signature in ("dd->d", (None, None, "float32"), ("f", "f", "f"), (np.float64, None, None), "ll->d"):
         check("add", *both("add", (x, x), signature=signature), what=signature)
-    check("add", *both("add", (x, x), sig="dd->d"))
 
 
 @pytest.mark.parametrize("order", ["C", "F", "A", "K"])
@@ -154,7 +153,9 @@ def test_python_numbers_stay_weak():
 
 def test_wrong_arguments_are_refused():
     x = lnb.ones(3)
-    for options, kind in (({"axis": 0}, TypeError), ({"casting": "other"}, (TypeError, ValueError)),
+    with pytest.raises(TypeError, match="axis"):
+        lnb.add(x, x, axis=0)
+    for options, kind in (({"casting": "other"}, (TypeError, ValueError)),
                           ({"order": "X"}, ValueError), ({"out": [0.0] * 3}, TypeError), ({"out": (x, x)}, TypeError),
                           ({"where": x}, TypeError), ({"out": lnb.ones(2)}, ValueError),
                           ({"dtype": "int8"}, TypeError), ({"dtype": "float32", "signature": "dd->d"}, TypeError)):
