@@ -124,14 +124,7 @@ def install_operator(operator: str, function: Callable) -> None:
 
 # ------------------------------------------------------------------------------- the functions that users call
 # One and two inputs have a short road for tensors that nothing has rewritten and whose kernel is known. Their further
-# arguments are written out: a dict of them would take a tenth of the time of a small add.
-def plain(raw: ndarray) -> Tensor:
-    """A new result without a gradient. Tensor's constructor, written out: calling it takes longer than a small add."""
-    result = new(Tensor)
-    result.raw, result.node, result.is_value, result.storage, result.version = raw, None, False, None, None
-    return result
-
-
+# arguments, and Tensor's constructor, are written out: a dict of them, or a call, takes a tenth of a small add's time.
 def unary_function(op: Elementwise) -> Callable:
     """A function of one tensor."""
     compiled_for = op.compiled.get
@@ -151,7 +144,11 @@ def unary_function(op: Elementwise) -> Callable:
                     return apply(op, (x,))
                 edge = x.node
                 if edge is None or (anywhere.blocks and not modes.enabled):
-                    return plain(result) if type(result) is ndarray else fresh(result)
+                    if type(result) is not ndarray:
+                        return fresh(result)
+                    y = new(Tensor)
+                    y.raw, y.node, y.is_value, y.storage, y.version = result, None, False, None, None
+                    return y
                 return recorded_one(op, compiled, x, None, (edge,), 1, result, getframe(1))
         return apply(op, (x,))
     return function
@@ -190,7 +187,11 @@ def binary_function(op: Elementwise) -> Callable:
                         except (ValueError, MemoryError):      # the general road says what is wrong
                             return general(op, (x, y))
                         if is_plain:
-                            return plain(result) if type(result) is ndarray else fresh(result)
+                            if type(result) is not ndarray:
+                                return fresh(result)
+                            z = new(Tensor)
+                            z.raw, z.node, z.is_value, z.storage, z.version = result, None, False, None, None
+                            return z
                         # Where dtypes differ, too, each gradient must be fitted to its input (tests/test_backward.py);
                         # no elements are of one size in any shape.
                         if result.size == size != 0 and a.ndim == b.ndim and (a.dtype is b.dtype or a.dtype == b.dtype):
@@ -232,7 +233,7 @@ def scalar_function(general: Elementwise) -> Callable:
             return apply(op, (scalar, x) if is_first else (x, scalar))
         edge = x.node
         if edge is None or (anywhere.blocks and not modes.enabled):
-            return plain(result) if type(result) is ndarray else fresh(result)
+            return Tensor(result) if type(result) is ndarray else fresh(result)
         if x.dtype != constant.dtype:                  # an integer tensor has no edge, so this promoted a float
             inputs, edges = ((constant, x), (None, edge)) if is_first else ((x, constant), (edge, None))
             return recorded(op, inputs, edges, result, None)
