@@ -1,0 +1,108 @@
+"""What CuPy does for the table where it is installed: how it sees memory, and what happens when it refuses."""
+
+import numpy as np
+import pytest
+
+import lucid_nb.cuda as table
+from lucid_nb import config
+from lucid_nb.cuda import cupy, runtime
+
+from .fake_cupy import FakeCupy
+
+DTYPES = ["float32", "float64", "int8", "uint16", "int64", "bool", "complex64"]
+
+
+def simulated(test):
+    """A test that needs the simulator."""
+    return pytest.mark.cuda_simulator(pytest.mark.simulated(test))
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """CuPy on the memory of the simulator."""
+    def use(refuses=None):
+        made = FakeCupy(refuses)
+        monkeypatch.setattr(cupy, "module", lambda: made)
+        return made
+    monkeypatch.setattr(cupy, "_refused", set())
+    monkeypatch.setattr(runtime, "address", lambda flat: flat.array._ary.ctypes.data)
+    return use
+
+
+def row(dtype, count=40):
+    """Numbers with equals among them, and what sorts last."""
+    found = np.random.default_rng(0).integers(0 if dtype in ("bool", "uint16") else -9, 10, count)
+    found = (found % 2 if dtype == "bool" else found).astype(dtype)
+    if found.dtype.kind in "fc":
+        found[[3, 7, 11]] = np.nan, -0.0, np.inf
+    return found
+
+
+# -------------------------------------------------------------------------------------------------------- sorting
+@simulated
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_long_row_is_sorted_as_numpy_does(fake, dtype):
+    made, x = fake(), row(dtype)
+    assert len(x) > 16                               # what a block sorts in the simulator
+    device = table.from_numpy(x)
+    np.testing.assert_array_equal(table.to_numpy(table.sort(device, 0, False)), np.sort(x))
+    np.testing.assert_array_equal(table.to_numpy(table.argsort(device, 0, False)), np.argsort(x, kind="stable"))
+    assert made.calls and set(made.streams) == {0} and made.taken == len(made.calls)
+
+
+@simulated
+def test_several_rows_and_short_ones_are_our_own(fake):
+    made = fake()
+    x = table.from_numpy(np.random.default_rng(0).standard_normal((2, 40)))
+    table.sort(x, 1, False)
+    table.sort(table.slice(x, (0, slice(10))), 0, True)
+    assert not made.calls
+
+
+@simulated
+def test_the_setting_switches_it_off(fake, monkeypatch):
+    made, x = fake(), row("float32")
+    monkeypatch.setattr(config, "cuda_libraries", False)
+    np.testing.assert_array_equal(table.to_numpy(table.sort(table.from_numpy(x), 0, False)), np.sort(x))
+    assert not made.calls
+
+
+@simulated
+def test_what_cupy_refuses_is_ours_from_then_on(fake):
+    made, x = fake(RuntimeError("no such kernel")), row("float32")
+    for _ in range(3):
+        np.testing.assert_array_equal(table.to_numpy(table.sort(table.from_numpy(x), 0, False)), np.sort(x))
+    assert made.calls == ["sort"]
+
+
+@simulated
+def test_without_memory_it_is_asked_again(fake):
+    made, x = fake(table.runtime.DeviceError("empty: no memory.")), row("float32")
+    for _ in range(2):
+        np.testing.assert_array_equal(table.to_numpy(table.sort(table.from_numpy(x), 0, False)), np.sort(x))
+    assert made.calls == ["sort", "sort"]
+
+
+# --------------------------------------------------------------------------------------------------------- memory
+@simulated
+@pytest.mark.parametrize("axes, part", [((0, 1), (slice(None),) * 2), ((1, 0), (slice(1, None), slice(None, None, 2))),
+                                        ((0, 1), (slice(None, None, -1), slice(None, None, -2)))],
+                         ids=["contiguous", "permuted", "reversed"])
+def test_arrays_are_seen_as_they_lie(fake, axes, part):
+    fake()
+    host = np.arange(20.0).reshape(4, 5)
+    raw = table.slice(table.permute(table.from_numpy(host), axes), part)
+    found = cupy.called("negative", lambda library, x: library.negative(x), raw)
+    np.testing.assert_array_equal(table.to_numpy(found), -host.transpose(axes)[part])
+
+
+def test_the_package_has_all_that_is_called():
+    package = cupy.module()
+    if package is None:
+        pytest.skip("cupy-cuda13x is not installed (the extra cupy brings it)")
+    memory = package.cuda.UnownedMemory(4096, 48, object(), 0)
+    found = package.ndarray((2, 3), np.dtype("float32"), package.cuda.MemoryPointer(memory, 0), (4, 8))
+    assert (found.data.ptr, found.shape, found.strides) == (4096, (2, 3), (4, 8))
+    assert callable(package.cuda.ExternalStream) and callable(package.cuda.using_allocator)
+    for name in ("sort", "argsort"):
+        assert "stable" in getattr(package, name).__doc__
