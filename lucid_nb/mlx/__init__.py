@@ -15,8 +15,18 @@ import numpy as np
 from ..program import Program
 from ..shapes import Shape, Window
 from . import convolution, ordering, products, reductions, runtime, types, views, vocabulary
+from .attention import attention, attention_grad  # noqa: F401
 from .fourier import fourier  # noqa: F401
+from .normalization import normalize, normalize_grad  # noqa: F401
+from .pooling import avg_pool, avg_pool_grad, max_pool, max_pool_grad  # noqa: F401
+from .products import linear  # noqa: F401
+from .recurrent import recurrent, recurrent_grad  # noqa: F401
 from .runtime import entry
+from .sampling import sample, sample_input_grad, sample_weight_grad  # noqa: F401
+from .statistics import moments  # noqa: F401
+
+if runtime.ON_GPU:                     # elsewhere the CPU's kernel makes the words sooner
+    from .random import dropout, random_bits  # noqa: F401
 
 Raw: TypeAlias = mx.array
 Axes = tuple[int, ...]
@@ -54,19 +64,7 @@ def synchronize() -> None:
 
 
 # --------------------------------------------------------------------------------------------------- memory
-def dtype_of(raw: Raw) -> np.dtype:
-    """The dtype, as NumPy calls it."""
-    return types.dtype_of(raw)
-
-
-def from_numpy(array: np.ndarray) -> Raw:
-    """A copy of a NumPy array."""
-    return types.from_numpy(array)
-
-
-def to_numpy(raw: Raw) -> np.ndarray:
-    """A copy as a NumPy array; computes what is recorded."""
-    return types.to_numpy(raw)
+dtype_of, from_numpy, to_numpy = types.dtype_of, types.from_numpy, types.to_numpy
 
 
 @entry

@@ -17,13 +17,15 @@ def matmul(a: mx.array, b: mx.array) -> mx.array:
     """(..., n, k) times (..., k, m). MLX multiplies floats; integers are summed here, wrapping as NumPy's do."""
     if a.dtype in FLOATS or a.dtype == mx.complex64:
         inner = multiplied(a.dtype)
-        right = b.astype(inner)
-        if inner == mx.float32 and not runtime.ON_GPU and a.shape[-2] >= FEWEST:
-            right = mx.contiguous(right)
-        return mx.matmul(a.astype(inner), right).astype(a.dtype)
+        return mx.matmul(a.astype(inner), _right(b.astype(inner), a.shape[-2])).astype(a.dtype)
     if a.dtype == mx.bool_:                # whether any product is true: exact in float32, which counts them
         return mx.matmul(a.astype(mx.float32), b.astype(mx.float32)) > 0
     return _sum_of_products(a, b)
+
+
+def _right(b: mx.array, rows: int) -> mx.array:
+    """The right operand in the order that a product of so many rows takes."""
+    return mx.contiguous(b) if b.dtype == mx.float32 and not runtime.ON_GPU and rows >= FEWEST else b
 
 
 def _sum_of_products(a: mx.array, b: mx.array) -> mx.array:
@@ -37,3 +39,12 @@ def _sum_of_products(a: mx.array, b: mx.array) -> mx.array:
         products = a[..., :, start:start + count, None] * b[..., None, start:start + count, :]
         total = total + mx.sum(products, -2).astype(a.dtype)
     return total
+
+
+@runtime.entry
+def linear(a: mx.array, b: mx.array, bias: mx.array) -> mx.array:
+    """a @ b + bias of the columns, b a matrix, all of one dtype."""
+    if a.dtype not in FLOATS or a.size == 0 or b.size == 0:
+        return matmul(a, b) + bias
+    inner = multiplied(a.dtype)
+    return mx.addmm(bias.astype(inner), a.astype(inner), _right(b.astype(inner), a.shape[-2])).astype(a.dtype)
