@@ -163,7 +163,8 @@ def attention(query: Any, key: Any, value: Any, mask: Any = None, causal: bool =
     others = (*lead[:-1], groups) if grouped else lead
     q = _flat(_broadcast(q, lead), *flat)
     k, v = (_flat(_broadcast(x, others), flat[0], groups if grouped else flat[1]) for x in (k, v))
-    if not backend.of(q.raw).has("attention"):
+    table = backend.of(q.raw)
+    if not table.has("attention") or (drop is not None and not table.has("random_bits")):
         found = _composed(q, k, v, bias, causal, scale, drop)
     else:
         params = {"causal": causal, "scale": scale, "drop": drop}

@@ -288,7 +288,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwar
     result = fresh(backend.of(x.raw).full(x.shape, 0, x.dtype))
     for mask, function in zip(masks, functions_given):
         if not callable(function):
-            result = masked_fill(result, mask, function)
+            result = masked_fill(result, fresh(backend.of(x.raw).from_numpy(mask)), function)
         elif mask.any():
             values = as_value(x, function(compressed(x, mask), *args, **kwargs))
             count = int(np.count_nonzero(mask))
