@@ -12,6 +12,8 @@ except ImportError as missing:
                        "Install the extra, in a clone: pip install -e '.[cuda]'.") from missing
 
 SIMULATED = "simulator" in cuda.jit.__module__
+LEAST = (13, 0)                                  # the CUDA that NVIDIA's compiler in the extra writes programs for
+UPDATE = "Update NVIDIA's driver to 580 or newer."
 
 
 class _State:
@@ -30,9 +32,18 @@ def is_available() -> bool:
     except Exception as error:       # the driver's errors share no base class
         _State.reason = f"{_first_line(error)} {_remedy(str(error))}"
         return False
-    _State.reason = None if cuda.is_available() else (
-        "NVIDIA's compiler libraries are missing. Install the extra, in a clone: pip install -e '.[cuda]'.")
+    _State.reason = _shortcoming()
     return _State.reason is None
+
+
+def _shortcoming() -> str | None:
+    """Why kernels cannot be compiled for a device that is there, with the remedy."""
+    version = cuda.cudadrv.driver.get_version()
+    if version < LEAST:
+        return f"The driver knows CUDA {version[0]}.{version[1]}, and programs are for {LEAST[0]}.{LEAST[1]}. {UPDATE}"
+    if not cuda.is_available():
+        return "NVIDIA's compiler libraries are missing. Install the extra, in a clone: pip install -e '.[cuda]'."
+    return None
 
 
 def _first_line(error: Exception) -> str:
@@ -47,7 +58,7 @@ def _remedy(text: str) -> str:
     if "driver library cannot be found" in text:
         return "Install NVIDIA's driver (580 or newer), or use device='cpu'."
     if "INSUFFICIENT_DRIVER" in text or "too old" in text or "UNSUPPORTED_PTX" in text:
-        return "Update NVIDIA's driver to 580 or newer."
+        return UPDATE
     if "NO_DEVICE" in text or "no CUDA-capable device" in text:
         return "Check nvidia-smi and CUDA_VISIBLE_DEVICES, or use device='cpu'."
     return "Check nvidia-smi, then install the extra, in a clone: pip install -e '.[cuda]'."
