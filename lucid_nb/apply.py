@@ -122,6 +122,8 @@ def operands(op: str, values: Sequence[Any], integers: tuple[int, ...] = ()) -> 
             break
     else:
         return [value if value.storage is None else value.refresh() for value in values]
+    if isinstance(values[0], Tensor) and _are_alike(values, type(values[0].raw)):
+        return [value if value.storage is None else value.refresh() for value in values]
     devices = {value.device: value for value in values if isinstance(value, Tensor)}
     device = next(iter(devices), None) or backend.default_device()
     found: list[Any] = []
@@ -141,6 +143,12 @@ def operands(op: str, values: Sequence[Any], integers: tuple[int, ...] = ()) -> 
         return [fresh(constant(op, value, dtypes.INT64 if number in integers else dtype, backend.table(device)))
                 for number, value in enumerate(found)]
     return found if backend.batching.lift is None else backend.batching.lift(found)
+
+
+def _are_alike(values: Sequence[Any], kind: type) -> bool:
+    """Are all of them tensors whose memory is of one device's own kind?"""
+    kinds = {type(value.raw) if isinstance(value, Tensor) else None for value in values}
+    return kinds == {kind} and kind in backend.plain
 
 
 # ---------------------------------------------------------------------------------------------- calling ops
@@ -207,7 +215,8 @@ def recorded_one(op: Elementwise, compiled: Compiled, x: Tensor, y: Tensor | Non
     `wanted`: bit i says that input i has an edge. The constructors of Tensor and Node are written out: this is the cost
     of a small op.
     """
-    if type(raw) is not np.ndarray or (tape.anywhere.blocks and tape.modes.packing is not None):
+    is_plain = type(raw) is ndarray or (type(raw) in backend.plain and raw.shape != ())
+    if not is_plain or (tape.anywhere.blocks and tape.modes.packing is not None):
         return recorded(op, (x,) if y is None else (x, y), edges, raw, None)
     plan = compiled.plans[wanted]
     if plan is None:

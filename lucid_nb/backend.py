@@ -21,7 +21,7 @@ dtype_of from_numpy to_numpy empty full iota cast copy assign map reduce arg_red
 softmax_grad log_softmax_grad cross_entropy cross_entropy_grad reshape permute broadcast_to slice as_strided
 reinterpret concatenate pad repeat
 gather take_along scatter scatter_add scatter_along compress expand nonzero
-matmul conv conv_input_grad conv_weight_grad synchronize
+matmul linalg conv conv_input_grad conv_weight_grad synchronize
 fourier scan extreme_scan recurrence sort argsort partition topk searchsorted unique isin describe over
 """.split()
 
@@ -50,6 +50,7 @@ class Table:
 
 _tables: dict[str, Table] = {}
 _by_type: dict[type, Table] = {}
+plain: set[type] = set()         # kinds of raw arrays that are a device's own, and not made by `admit`
 
 
 def table(device: str) -> Table:
@@ -64,6 +65,7 @@ def table(device: str) -> Table:
         if not module.is_available():
             raise BackendError(f"{device}: {module.UNAVAILABLE}")
         found = _tables[device] = Table(device, module)
+        plain.update(module.RAW_TYPES)
         _by_type.update(dict.fromkeys(module.RAW_TYPES, found))
     return found
 

@@ -6,7 +6,7 @@ the two together give float32.
 
 import builtins
 import math
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,7 @@ def is_inexact(dtype: np.dtype) -> bool:
     return dtype.kind in "fc" or dtype == BFLOAT16
 
 
+@lru_cache(256)
 def is_supported(dtype: np.dtype) -> bool:
     """Does the library compute in this dtype?"""
     return (dtype.kind in KINDS and dtype.itemsize <= 16 and dtype.name not in ("longdouble", "float128", "float96")

@@ -64,8 +64,10 @@ def record(result: Any) -> Any:
     """The result, remembered: when LIMIT of them wait, all that are still alive are computed in the background."""
     if thread.tracing:                 # what stands for arrays meanwhile cannot be computed
         return result
-    for raw in result if type(result) is tuple else (result,):
-        _recent.append(weakref.ref(raw))
+    if type(result) is tuple:
+        _recent.extend(map(weakref.ref, result))
+    else:
+        _recent.append(weakref.ref(result))
     if len(_recent) >= LIMIT:
         flush()
     return result

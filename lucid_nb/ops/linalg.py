@@ -8,7 +8,7 @@ from numpy import ndarray
 from .. import flops, shapes
 from ..apply import apply, recorded
 from ..array import Tensor
-from ..backend import of
+from ..backend import of, plain
 from ..errors import ShapeError
 from ..op import Info, Primitive, registry
 from ..register import TENSORS, public
@@ -101,7 +101,9 @@ def _operator(self: Tensor, other: Any) -> Tensor:
     """The matrix product of the operator @; of two matrices of one dtype by the shortest road."""
     if type(other) in TENSORS:
         x, y = self.refresh().raw, other.refresh().raw
-        if type(x) is ndarray is type(y) and x.ndim == 2 == y.ndim and x.dtype is y.dtype and x.shape[1] == y.shape[0]:
+        kind = type(x)
+        if kind is type(y) and (kind is ndarray or kind in plain) and x.ndim == 2 == y.ndim and (
+                x.dtype is y.dtype or x.dtype == y.dtype) and x.shape[1] == y.shape[0]:
             try:
                 found, edges = of(x).matmul(x, y), (self.node, other.node)
             except MemoryError:
