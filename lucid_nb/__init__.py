@@ -77,6 +77,7 @@ from numpy import (
 
 from . import array_function, backward, creation, errors, interop, ops, ufuncs
 from .array import Tensor
+from .array_api import __array_namespace_info__
 from .autograd import (
     checkpoint,
     custom_jvp,
@@ -195,5 +196,5 @@ _sys.modules[__name__].__class__ = _Package
 
 def __dir__() -> list[str]:
     plain = {name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _Module)}
-    here = {"errors", "CONV_VIEW_LIMIT_MB", "ENABLE_FUSION", "__version__"}
+    here = {"errors", "CONV_VIEW_LIMIT_MB", "ENABLE_FUSION", "__version__", "__array_namespace_info__"}
     return sorted((plain - {"Any"}) | _SUBPACKAGES | _THREADS | here)

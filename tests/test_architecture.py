@@ -21,9 +21,9 @@ ORDER = [
     "errors", "config", "dtypes", "dlpack", "recycling", "shapes", "trees", "windows", "expr", "vocabulary", "flops",
     "program", "printing", "backend", "storage", "tape", "graph", "facts", "op", "batched", "views", "chains",
     "array", "apply", "lifting", "anomaly", "backward", "forward", "register", "calls", "ops", "ufuncs", "explicit",
-    "creation", "interop", "array_function", "fusion", "vectorize", "autograd", "random", "testing", "special", "lib",
-    "linalg", "fft", "einops", "nn", "optim", "data", "io", "models", "onnx", "visual", "distributed", "commands",
-    "__main__"]
+    "creation", "host", "interop", "array_function", "array_api", "fusion", "vectorize", "autograd", "random", "testing",
+    "special", "lib", "linalg", "fft", "einops", "nn", "optim", "data", "io", "models", "onnx", "visual",
+    "distributed", "commands", "__main__"]
 DEVICES = ("kernels", "cuda", "mlx")
 FOR_DEVICES = {"errors", "config", "dtypes", "dlpack", "recycling", "shapes", "windows", "expr", "vocabulary",
                "program", "printing"}

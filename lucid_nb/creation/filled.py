@@ -56,7 +56,7 @@ def _filled(op: str, given: tuple, order: str, device: Any, requires_grad: bool,
 
 
 @public(method=False)
-def zeros(*sizes: Any, shape: Any = None, dtype: Any = None, order: str = "C", device: Any = None, like: Any = None,
+def zeros(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", device: Any = None, like: Any = None,
           requires_grad: bool = False) -> Tensor:
     """Zeros: `zeros((2, 3))`, `zeros(2, 3)` or `zeros((2, 3), dtype)`.
 
@@ -66,25 +66,25 @@ def zeros(*sizes: Any, shape: Any = None, dtype: Any = None, order: str = "C", d
     >>> lnb.zeros(2, dtype=lnb.int64)
     tensor([0, 0])
     """
-    extents, dtype, order = shape_and_dtype("zeros", sizes if shape is None else (shape, *sizes), dtype, order)
+    extents, dtype, order = shape_and_dtype("zeros", (shape, *sizes), dtype, order)
     return _filled("zeros", (extents, dtype, like), order, device, requires_grad,
                    lambda table, shape, dtype: table.full(shape, 0, dtype))
 
 
 @public(method=False)
-def ones(*sizes: Any, shape: Any = None, dtype: Any = None, order: str = "C", device: Any = None, like: Any = None,
+def ones(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", device: Any = None, like: Any = None,
          requires_grad: bool = False) -> Tensor:
     """Ones, called as `zeros` is."""
-    extents, dtype, order = shape_and_dtype("ones", sizes if shape is None else (shape, *sizes), dtype, order)
+    extents, dtype, order = shape_and_dtype("ones", (shape, *sizes), dtype, order)
     return _filled("ones", (extents, dtype, like), order, device, requires_grad,
                    lambda table, shape, dtype: table.full(shape, 1, dtype))
 
 
 @public(method=False)
-def empty(*sizes: Any, shape: Any = None, dtype: Any = None, order: str = "C", device: Any = None, like: Any = None,
+def empty(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", device: Any = None, like: Any = None,
           requires_grad: bool = False) -> Tensor:
     """A tensor whose content is whatever its memory holds; called as `zeros` is."""
-    extents, dtype, order = shape_and_dtype("empty", sizes if shape is None else (shape, *sizes), dtype, order)
+    extents, dtype, order = shape_and_dtype("empty", (shape, *sizes), dtype, order)
     return _filled("empty", (extents, dtype, like), order, device, requires_grad,
                    lambda table, shape, dtype: table.empty(shape, dtype))
 

@@ -75,8 +75,8 @@ def clip_between(m: Vocabulary, x: Expr, low: Expr, high: Expr) -> Expr:
 
 
 @public(names=("clamp",))
-def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Tensor | None = None, *, min: Any = None,
-         max: Any = None) -> Tensor:
+def clip(a: Any, min: Any = None, max: Any = None, out: Tensor | None = None, *, a_min: Any = None,
+         a_max: Any = None) -> Tensor:
     """Elements, not below `min` (or `a_min`) and not above `max` (or `a_max`), any of which may be None; NaN stays NaN.
 
     At a bound the whole gradient passes to a, outside it to the bound. Where max < min, the result is max.

@@ -25,18 +25,38 @@ def _dtype_of(op: str, x: Any) -> np.dtype:
     return dtypes.as_dtype(op, x)
 
 
+class Limits:
+    """NumPy's `finfo` of a dtype, with its numbers as Python's floats, as the array API standard has them: beside a
+    tensor they are weak, so that a result keeps the tensor's dtype."""
+
+    def __init__(self, found: Any) -> None:
+        self._found = found
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_found":        # pickle and copy ask before there is anything to give
+            raise AttributeError(name)
+        value = getattr(self._found, name)
+        return value if isinstance(value, (int, np.dtype, str)) else float(value)
+
+    def __repr__(self) -> str:
+        return repr(self._found)
+
+    def __str__(self) -> str:
+        return str(self._found)
+
+
 @public(method=False)
-def finfo(x: Any, /) -> Any:
+def finfo(x: Any, /) -> Limits:
     """The limits of a float or complex dtype, or of an array's: eps, max, smallest_normal and so on.
 
     >>> import lucid_nb as lnb
-    >>> float(lnb.finfo(lnb.float32).eps)
+    >>> lnb.finfo(lnb.float32).eps
     1.1920928955078125e-07
     """
     dtype = _dtype_of("finfo", x)
     if not dtypes.is_inexact(dtype):
         raise DTypeError(f"finfo: {dtype} is no float or complex dtype. Use iinfo.")
-    return ml_dtypes.finfo(dtype) if dtype == dtypes.BFLOAT16 else np.finfo(dtype)
+    return Limits(ml_dtypes.finfo(dtype) if dtype == dtypes.BFLOAT16 else np.finfo(dtype))
 
 
 @public(method=False)

@@ -95,7 +95,7 @@ CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 # ------------------------------------------------------------------------------------------------ functions
 @public()
-def reshape(a: Any, *sizes: Any, shape: Any = None, order: str = "C", copy: bool | None = None) -> Tensor:
+def reshape(a: Any, shape: Any = (), *sizes: Any, order: str = "C", copy: bool | None = None) -> Tensor:
     """The same elements in another shape; one extent may be -1. A view where NumPy gives one, otherwise a copy.
 
     Where NumPy would look at the memory order of a computed result: on the cpu `lnb.exp(x.T)` has that of `x.T`, so
@@ -106,13 +106,9 @@ def reshape(a: Any, *sizes: Any, shape: Any = None, order: str = "C", copy: bool
     (2, 3)
     """
     a = as_tensor("reshape", a)
-    if len(sizes) == 2 and isinstance(sizes[-1], str):      # NumPy's reshape(a, shape, order)
-        sizes, order = sizes[:-1], sizes[-1]
-    if shape is not None:
-        if sizes:
-            raise ShapeError(f"reshape: got the shape twice, {sizes} and {shape!r}. Leave one away.")
-        sizes = (shape,)
-    wanted = shapes.as_shape("reshape", sizes[0] if len(sizes) == 1 else sizes)
+    if len(sizes) == 1 and isinstance(sizes[0], str):       # NumPy's reshape(a, shape, order)
+        order, sizes = sizes[0], ()
+    wanted = shapes.as_shape("reshape", (shape, *sizes) if sizes else shape)
     wanted = shapes.resolve_shape("reshape", a.shape, wanted)
     if str(order).upper() not in ORDERS:
         raise ShapeError(f"reshape: order {order!r} is unknown. Use one of {', '.join(ORDERS)}.")

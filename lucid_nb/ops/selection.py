@@ -22,7 +22,7 @@ from .scattering import write_flat, written
 
 # ------------------------------------------------------------------------------------------- what is not zero
 @public(method=False)
-def where(condition: Any, /, *choices: Any) -> Any:
+def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
     """x where the condition holds (is not 0), otherwise y; `where(condition)` alone is `nonzero(condition)`.
 
     What is not chosen has gradient 0, also where it is NaN.
@@ -31,11 +31,11 @@ def where(condition: Any, /, *choices: Any) -> Any:
     >>> lnb.where([True, False], [1, 2], 0)
     tensor([1, 0])
     """
-    if not choices:
+    if x1 is None and x2 is None:
         return nonzero(condition)
-    if len(choices) != 2:
-        raise DTypeError(f"where: got {len(choices)} choices. Give two, or none.")
-    return choice(condition, *choices)
+    if x1 is None or x2 is None:
+        raise DTypeError("where: got one choice. Give two, or none.")
+    return choice(condition, x1, x2)
 
 
 @public()

@@ -169,7 +169,7 @@ def test_clip_takes_every_keyword_of_numpy(dtype):
     assert lnb.clip(t, low, high, out) is out and out.tolist() == np.clip(x, low, high).tolist()
     assert t.clip(max=high).tolist() == np.clip(x, None, high).tolist()
     with pytest.raises(TypeError, match="clip: got bounds as a_min or a_max and as min or max"):
-        lnb.clip(t, low, max=high)
+        lnb.clip(t, low, a_max=high)
 
 
 @pytest.mark.parametrize("name", ["fmax", "fmin"])
