@@ -17,6 +17,7 @@ from ..shapes import Shape, Window
 from . import convolution, ordering, products, reductions, runtime, types, views, vocabulary
 from .attention import attention, attention_grad  # noqa: F401
 from .fourier import fourier  # noqa: F401
+from .host import HOST, LACKING  # noqa: F401
 from .normalization import normalize, normalize_grad  # noqa: F401
 from .pooling import avg_pool, avg_pool_grad, max_pool, max_pool_grad  # noqa: F401
 from .products import linear  # noqa: F401
@@ -34,11 +35,7 @@ Axes = tuple[int, ...]
 DEVICE = "mlx"
 ALIASES = False
 RAW_TYPES: tuple[type, ...] = (mx.array,)
-UNSUPPORTED: dict[str, str] = {
-    "assign": "MLX arrays do not share memory. Use put_slice, which gives a new array.",
-    **dict.fromkeys(("searchsorted", "unique", "isin"), "MLX has none: ops go through the host."),
-    **dict.fromkeys(("describe", "over"), "Use .to('cpu') first."),
-}
+UNSUPPORTED = LACKING
 UNAVAILABLE = "MLX is installed, but cannot compute on this machine. Use device='cpu'."
 
 
@@ -63,8 +60,15 @@ def synchronize() -> None:
     runtime.wait()
 
 
+def start() -> None:
+    """Start computing everything that is recorded; nobody waits."""
+    runtime.join()
+    runtime.flush()
+
+
 # --------------------------------------------------------------------------------------------------- memory
-dtype_of, from_numpy, to_numpy = types.dtype_of, types.from_numpy, types.to_numpy
+dtype_of, from_numpy, to_numpy, describe = types.dtype_of, types.from_numpy, types.to_numpy, types.describe
+adopt = types.adopt
 
 
 @entry

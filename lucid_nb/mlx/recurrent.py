@@ -10,6 +10,7 @@ from itertools import accumulate
 import mlx.core as mx
 
 from ..shapes import Walk
+from . import special
 from .products import linear, matmul
 from .runtime import compiled, entry
 
@@ -17,10 +18,15 @@ Arrays = tuple[mx.array, ...]
 
 
 # ---------------------------------------------------------------------------------------------------- cells
+def _sigmoid(x: mx.array) -> mx.array:
+    """MLX's own, which would compute float64 in float32."""
+    return 1 / (1 + special.exp(-x)) if x.dtype == mx.float64 else mx.sigmoid(x)
+
+
 def _lstm(pre: mx.array, cell: mx.array) -> Arrays:
     """The hidden state and the cell; the gates in one array."""
     i, f, g, o = mx.split(pre, 4, 1)
-    i, f, g, o = mx.sigmoid(i), mx.sigmoid(f), mx.tanh(g), mx.sigmoid(o)
+    i, f, g, o = _sigmoid(i), _sigmoid(f), mx.tanh(g), _sigmoid(o)
     new = f * cell + i * g
     return o * mx.tanh(new), new, mx.concatenate([i, f, g, o], 1)
 
@@ -38,7 +44,7 @@ def _lstm_grad(gates: mx.array, before: mx.array, cell: mx.array, of_hidden: mx.
 def _gru(of_input: mx.array, of_state: mx.array, state: mx.array) -> Arrays:
     """The hidden state; the gates and what the state adds to the last one."""
     (r, z, n), (hr, hz, hn) = mx.split(of_input, 3, 1), mx.split(of_state, 3, 1)
-    r, z = mx.sigmoid(r + hr), mx.sigmoid(z + hz)
+    r, z = _sigmoid(r + hr), _sigmoid(z + hz)
     new = mx.tanh(n + r * hn)
     return new + z * (state - new), mx.concatenate([r, z, new, hn], 1)
 

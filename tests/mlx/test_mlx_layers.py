@@ -148,16 +148,17 @@ WALKS = [Walk((3, 3, 3)), Walk((4, 2, 1)), Walk((4, 2, 1), is_reverse=True), Wal
 
 
 @pytest.mark.parametrize("number", range(len(WALKS)))
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("mode", ["lstm", "gru", "tanh", "relu"])
-def test_recurrent_and_its_gradient(mode, number):
+def test_recurrent_and_its_gradient(mode, number, dtype):
     walk, gates = WALKS[number], {"lstm": 4, "gru": 3}.get(mode, 1)
     rows, batch = sum(walk.sizes), walk.sizes[0]
-    weights = [floats(gates * 5, 3), floats(gates * 5, 5), floats(gates * 5), floats(gates * 5)]
-    states = [floats(batch, 5) for _ in range(2 if mode == "lstm" else 1)]
-    x = floats(rows, 3)
+    weights = [floats(*shape, dtype=dtype) for shape in ((gates * 5, 3), (gates * 5, 5), (gates * 5,), (gates * 5,))]
+    states = [floats(batch, 5, dtype=dtype) for _ in range(2 if mode == "lstm" else 1)]
+    x = floats(rows, 3, dtype=dtype)
     found, wanted = both("recurrent", x, *weights, *states, mode=mode, walk=walk)
     check(found[:1 + len(states)], wanted[:1 + len(states)])
-    slopes = [floats(rows, 5), *[floats(batch, 5) for _ in states]]
+    slopes = [floats(rows, 5, dtype=dtype), *[floats(batch, 5, dtype=dtype) for _ in states]]
     asked = [True] * (5 + len(states))
     there_too = map(there, (x, *weights[:2], tuple(states)))
     ours = table.recurrent_grad(*there_too, found, there(tuple(slopes)), mode, walk, asked)
