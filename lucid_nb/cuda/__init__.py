@@ -49,7 +49,8 @@ from .vocabulary import NATIVE as _NATIVE
 DEVICE = "cuda"
 ALIASES = True
 RAW_TYPES = (DeviceArray,)
-UNSUPPORTED: dict[str, str] = {}
+UNSUPPORTED: dict[str, str] = {"linalg": "LAPACK works on the host: ops go there."}
+HALVES = frozenset({"normalize"})        # entries that take half floats beside weights in float32
 
 
 def NATIVE() -> frozenset[str]:

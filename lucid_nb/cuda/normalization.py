@@ -4,7 +4,8 @@ A block takes a row and walks it three times: twice for its statistics, as stati
 results. Where few rows are long, a first launch finds the statistics of chunks, which each block of a second one joins.
 
 x is (batch, channels, plane) where statistics are those of a channel (axes (0, 2)), and (batch, groups, channels of a
-group, plane) where they are those of a group (axes (2, 3)). Weight and bias have an element for each channel.
+group, plane) where they are those of a group (axes (2, 3)). Weight and bias have an element for each channel; like
+statistics they are float32 where x is of half floats.
 """
 
 from collections.abc import Callable
@@ -86,14 +87,14 @@ def _block_spread(kind: Kind) -> Callable:
         planes, rest = begin(lanes, plane)
         factor, level = one, zero
         if is_batch and first < stop:
-            factor, level = load(weight[at(channel, none, none, none)]), load(bias[at(channel, none, none, none)])
+            factor, level = weight[at(channel, none, none, none)], bias[at(channel, none, none, none)]
         k = integer(first + cuda.threadIdx.y)
         i, within = begin(k, plane)
         while k < stop:
             place = at(base, i, step, within)
             if not is_batch:
                 own = at(channel, none, none, i)
-                factor, level = load(weight[own]), load(bias[own])
+                factor, level = weight[own], bias[own]
             y[place] = store((load(x[place]) - mean) * (inverse * factor) + level)
             i, within = onward(i, within, planes, rest, plane)
             k = integer(k + lanes)

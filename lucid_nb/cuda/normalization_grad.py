@@ -45,7 +45,7 @@ def _block_slopes(kind: Kind) -> Callable:
             place = at(base, i, step, within)
             slope = load(g[place])
             if not is_batch:
-                slope *= load(weight[at(channel, none, none, i)])
+                slope *= weight[at(channel, none, none, i)]
             total += slope
             moment += slope * (load(x[place]) - mean)
             i, within = onward(i, within, planes, rest, plane)
@@ -68,14 +68,14 @@ def _block_spread(kind: Kind) -> Callable:
         planes, rest = begin(lanes, plane)
         factor = one
         if is_batch and first < stop:
-            factor = load(weight[at(channel, none, none, none)])
+            factor = weight[at(channel, none, none, none)]
         k = integer(first + cuda.threadIdx.y)
         i, within = begin(k, plane)
         while k < stop:
             place = at(base, i, step, within)
             slope = load(g[place])
             if not is_batch:
-                slope *= load(weight[at(channel, none, none, i)])
+                slope *= weight[at(channel, none, none, i)]
             if is_centred:
                 slope -= level
             dx[place] = store((slope - (load(x[place]) - mean) * inverse * tilt) * (inverse * factor))
@@ -104,7 +104,7 @@ def _gradient_kernel(kind: Kind) -> Any:
     number, is_batch, places = compute(kind.dtype), kind.is_batch, kind.places
     slopes, spread, statistics = _block_slopes(kind), _block_spread(kind), _row_statistics(number, places)
     integer, extents, share, at = walk_of(places).of_rows
-    memory, cast, store, channel_of = shared_memory(BLOCK, number), number.type, narrow(kind.dtype), first_channel(kind)
+    memory, cast, channel_of = shared_memory(BLOCK, number), number.type, first_channel(kind)
 
     def normalize_grad(g, x, weight, means, variances, dx, of_weight, of_bias, groups, eps, outer, length, inner, plane,
                        chunks, chunk):
@@ -117,7 +117,7 @@ def _gradient_kernel(kind: Kind) -> Any:
             total, moment = slopes(shared, g, x, weight, base, first, stop, plane, step, channel, mean)
             moment *= inverse
             if is_batch and cuda.threadIdx.y == 0 and first < stop:
-                of_weight[at(column, row, inner, 0)], of_bias[at(column, row, inner, 0)] = store(moment), store(total)
+                of_weight[at(column, row, inner, 0)], of_bias[at(column, row, inner, 0)] = moment, total
             spread(g, x, weight, dx, base, first, stop, plane, step, channel, mean, inverse, total / cast(size),
                    moment / cast(size))
             block = integer(block + cuda.gridDim.x)
@@ -153,7 +153,7 @@ def _spread_kernel(kind: Kind) -> Any:
     number, is_batch, places, block_sum = compute(kind.dtype), kind.is_batch, kind.places, block_merge(add)
     spread, statistics, channel_of = _block_spread(kind), _row_statistics(number, places), first_channel(kind)
     integer, extents, share, at = walk_of(places).of_rows
-    memory, cast, zero, store = shared_memory(BLOCK, number), number.type, number.type(0), narrow(kind.dtype)
+    memory, cast, zero = shared_memory(BLOCK, number), number.type, number.type(0)
 
     def normalize_grad_chunks(totals, moments, g, x, weight, means, variances, dx, of_weight, of_bias, groups, eps,
                               outer, length, inner, plane, chunks, chunk):
@@ -172,7 +172,7 @@ def _spread_kernel(kind: Kind) -> Any:
             mean, inverse = statistics(means, variances, row, column, inner, first < stop, eps)
             moment = block_sum(shared, moment) * inverse
             if is_batch and cuda.threadIdx.y == 0 and first == 0 and first < stop:
-                of_weight[at(column, row, inner, 0)], of_bias[at(column, row, inner, 0)] = store(moment), store(total)
+                of_weight[at(column, row, inner, 0)], of_bias[at(column, row, inner, 0)] = moment, total
             spread(g, x, weight, dx, base, first, stop, plane, step, channel_of(row, column, groups, length), mean,
                    inverse, total / cast(size), moment / cast(size))
             block = integer(block + cuda.gridDim.x)
@@ -193,10 +193,10 @@ def _run(form: Form, operands: tuple[Any, ...], of_weight: Any, of_bias: Any, ep
 
 # ------------------------------------------------------------------------------------------------------- of weights
 @cache
-def _weights_kernel(dtype: np.dtype, result: np.dtype, places: Places) -> Any:
+def _weights_kernel(dtype: np.dtype, places: Places) -> Any:
     """The kernel of channels, whose elements have the statistics of other rows; sums of each chunk."""
     number, block_sum, (_, quotient) = compute(dtype), block_merge(add), places
-    load, store, memory = widen_to(dtype, number), narrow(result), shared_memory(BLOCK, number)
+    load, memory = widen_to(dtype, number), shared_memory(BLOCK, number)
     zero, inverse_of, walk = number.type(0), inverse_deviation(number), walk_of(places)
     (integer, begin, onward, at), (_, extents, share, _) = walk.of_elements, walk.of_rows
 
@@ -221,15 +221,15 @@ def _weights_kernel(dtype: np.dtype, result: np.dtype, places: Places) -> Any:
             total = block_sum(shared, total)
             moment = block_sum(shared, moment)
             if cuda.threadIdx.y == 0 and first < stop:
-                of_weight[at(column, part, inner, 0)], of_bias[at(column, part, inner, 0)] = store(moment), store(total)
+                of_weight[at(column, part, inner, 0)], of_bias[at(column, part, inner, 0)] = moment, total
             block = integer(block + cuda.gridDim.x)
     return runtime.kernel(normalize_weight_grad)
 
 
 @cache
-def _join_kernel(dtype: np.dtype) -> Any:
+def _join_kernel(number: np.dtype) -> Any:
     """The kernel that adds up the chunks of a channel."""
-    zero, store = compute(dtype).type(0), narrow(dtype)
+    zero = number.type(0)
 
     def join_weight_grad(count, moments, totals, of_weight, of_bias, chunks):
         i = cuda.grid(1)
@@ -238,7 +238,7 @@ def _join_kernel(dtype: np.dtype) -> Any:
             for c in range(chunks):
                 moment += moments[c * count + i]
                 total += totals[c * count + i]
-            of_weight[i], of_bias[i] = store(moment), store(total)
+            of_weight[i], of_bias[i] = moment, total
             i += cuda.gridsize(1)
     return runtime.kernel(join_weight_grad)
 
@@ -250,21 +250,21 @@ def _run_weights(dtype: np.dtype, shape: Shape, operands: tuple[Any, ...], of_we
     plan = plan_of(Rows(1, batch, groups * members, plane))
     numbers = (*plan.places.of(groups, members), eps)
     if plan.chunks == 1:
-        plan.launch(_weights_kernel(dtype, dtype, plan.places), *operands, of_weight, of_bias, *numbers)
+        plan.launch(_weights_kernel(dtype, plan.places), *operands, of_weight, of_bias, *numbers)
         return
     parts, channels = chunk_memory(plan, compute(dtype)), groups * members
-    plan.launch(_weights_kernel(dtype, compute(dtype), plan.places), *operands, *parts, *numbers)
-    runtime.launch_each(_join_kernel(dtype), channels, channels, *parts, of_weight, of_bias, plan.chunks)
+    plan.launch(_weights_kernel(dtype, plan.places), *operands, *parts, *numbers)
+    runtime.launch_each(_join_kernel(compute(dtype)), channels, channels, *parts, of_weight, of_bias, plan.chunks)
 
 
 def normalize_grad(g: DeviceArray, x: DeviceArray, weight: DeviceArray, mean: DeviceArray, variance: DeviceArray,
                    shape: Shape, axes: Shape, eps: float, centred: bool) -> Three:
     """The gradients of x, weight and bias in their shapes, by what `normalize` gave and got."""
-    dtype = x.element
+    dtype, number, dx = x.element, compute(x.element), geometry.empty(x.shape, x.element)
     if x.size == 0:
-        return geometry.empty(x.shape, dtype), full(weight.shape, 0, dtype), full(weight.shape, 0, dtype)
-    dx, of_weight, of_bias = [geometry.empty(each, dtype) for each in (x.shape, weight.shape, weight.shape)]
-    form, least = form_of(dtype, shape, axes, centred), compute(dtype).type(eps)
+        return dx, full(weight.shape, 0, number), full(weight.shape, 0, number)
+    of_weight, of_bias = [geometry.empty(weight.shape, number) for _ in range(2)]
+    form, least = form_of(dtype, shape, axes, centred), number.type(eps)
     slopes, elements, means, variances = flat(g), flat(x), flat(mean), flat(variance)
     _run(form, (slopes, elements, flat(weight), means, variances, dx.memory), of_weight.memory, of_bias.memory, least)
     if not form.kind.is_batch:

@@ -71,8 +71,17 @@ class Form(NamedTuple):
     centred: bool = True
 
 
+def _is_wider(table: Any, weight: Any, x: Any) -> bool:
+    """Is x of half floats, which the device does not normalise beside weights in float32?"""
+    return x.dtype != weight.dtype and "normalize" not in getattr(table.module, "HALVES", ())
+
+
 def _normalize(table: Any, x: Any, weight: Any, bias: Any, form: Form) -> tuple:
-    """What was normalised, in the shape of x, and in that of the form its mean and its variance."""
+    """What was normalised, in the shape of x, and in that of the form its mean and its variance, which like weights are
+    float32 where x is of half floats."""
+    if _is_wider(table, weight, x):
+        y, *found = _normalize(table, table.cast(x, table.dtype_of(weight)), weight, bias, form)
+        return table.cast(y, table.dtype_of(x)), *found
     if table.has("normalize"):
         return table.normalize(x, weight, bias, form.shape, form.axes, form.eps, form.centred)
     reshape, shape, ops = table.reshape, tuple(x.shape), raw_runner
@@ -84,11 +93,18 @@ def _normalize(table: Any, x: Any, weight: Any, bias: Any, form: Form) -> tuple:
 
 def _pull_normalize(ops: Any, info: Info, g: Any, x: Any, weight: Any, mean: Any, variance: Any, form: Form) -> tuple:
     """The gradients; composed where they are recorded, and where a device has no kernel. Statistics get none."""
-    slope = g[0]
-    if ops.records or not backend.of(slope).has("normalize_grad"):
-        return _composed(ops, info, slope, x, weight, form)
-    return backend.of(slope).normalize_grad(slope, x, weight, mean, variance, form.shape, form.axes, form.eps,
-                                            form.centred)
+    slope, (narrow, dtype) = g[0], (info.dtype(0), info.dtype(1))
+    table = backend.of(slope)
+    is_composed = ops.records or not table.has("normalize_grad")
+    widens = narrow != dtype and (is_composed or _is_wider(table, weight, x))
+    if widens:
+        slope, x = ops.cast(slope, dtype=dtype), ops.cast(x, dtype=dtype)
+    if is_composed:
+        of_x, *others = _composed(ops, info, slope, x, weight, form)
+    else:
+        of_x, *others = table.normalize_grad(slope, x, weight, mean, variance, form.shape, form.axes, form.eps,
+                                             form.centred)
+    return ops.cast(of_x, dtype=narrow) if widens else of_x, *others
 
 
 def _composed(ops: Any, info: Info, slope: Any, x: Any, weight: Any, form: Form) -> tuple:
@@ -158,9 +174,9 @@ def _affine(op: str, weights: Weights, shape: Shape, x: Tensor, dtype: Any) -> l
 
 def normalized(op: str, x: Tensor, weights: Weights, weight_shape: Shape, form: Form) -> tuple[Tensor, Any, Any]:
     """x normalised, and the statistics as raw arrays."""
-    dtype = _wide(x.dtype)
-    y, mean, variance = apply(normalize, (_as(x, dtype), *_affine(op, weights, weight_shape, x, dtype)), {"form": form})
-    return _as(y, x.dtype), mean.raw, variance.raw
+    parts = _affine(op, weights, weight_shape, x, _wide(x.dtype))
+    y, mean, variance = apply(normalize, (x, *parts), {"form": form})
+    return y, mean.raw, variance.raw
 
 
 # ----------------------------------------------------------------------------------------------- functions

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import lucid_nb as lnb
 import lucid_nb.cuda as table
 from lucid_nb import kernels
-from lucid_nb.cuda import places, statistics
+from lucid_nb.cuda import places, runtime, statistics
 from lucid_nb.nn import functional as F
 from lucid_nb.testing import check_grad
 
@@ -55,6 +55,35 @@ def test_normalisation_and_its_gradients_are_the_cpus(shape, dtype):
         check(table.normalize(*on_device(x, weight, bias), *how), (y, *found), **TOLERANCE[dtype])
         check(table.normalize_grad(*on_device(g, x, weight, *found), *how),
               kernels.normalize_grad(g, x, weight, *found, *how), **TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", ["float16", ml_dtypes.bfloat16], ids=["float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(9, 2, 7), (2, 1, 70), (3, 1, 90, 1), (2, 3, 2, 4), (0, 3, 1)], ids=str)
+def test_half_floats_are_computed_in_float32_and_rounded_once(shape, dtype):
+    x, g, weight, bias, axes, kinds = drawn(shape, "float32")
+    (x, wide), (g, slopes) = ((part.astype(dtype), part.astype(dtype).astype("float32")) for part in (x, g))
+    unit = 2.0 ** -11 if dtype == "float16" else 2.0 ** -8
+    for centred in kinds:
+        how = (shape, axes, 1e-5, centred)
+        y, *found = kernels.normalize(wide, weight, bias, *how)
+        got, *statistics = table.normalize(*on_device(x, weight, bias), *how)
+        check([got], [y.astype(dtype)], rtol=2 * unit, atol=1e-5)
+        check(statistics, found, **TOLERANCE["float32"])
+        dx, *others = kernels.normalize_grad(slopes, wide, weight, *found, *how)
+        got, *sums = table.normalize_grad(*on_device(g, x, weight, *found), *how)
+        check([got], [dx.astype(dtype)], rtol=2 * unit, atol=1e-4)
+        check(sums, others, **TOLERANCE["float32"])
+
+
+def test_layers_of_half_floats_cast_no_more_than_their_weights():
+    x = lnb.tensor(RANDOM.standard_normal((3, 5)), dtype="float16", device="cuda", requires_grad=True)
+    weight = lnb.ones(5, dtype="float16", device="cuda", requires_grad=True)
+    with runtime.kept_launches() as launches:
+        y = F.layer_norm(x, (5,), weight)
+        y.backward(y)
+    assert (y.dtype, x.grad.dtype, weight.grad.dtype) == ("float16",) * 3
+    counts = [numbers[0] for name, _, numbers in launches if name == "kernel"]        # of casts
+    assert "normalize" in [name for name, *_ in launches] and counts and max(counts) <= 5
 
 
 @pytest.mark.parametrize("shape", [(9, 2, 7), (3, 1, 90, 1), (2, 3, 2, 4)], ids=str)
