@@ -179,6 +179,18 @@ def singular_vectors(call: Call) -> float:
     return _matrices(call, lambda m, n: 14 * m * n * n + 8 * n ** 3 + 2 * m * n * n)
 
 
+def square_matrices(factor: float) -> Rule:
+    """A multiple of n**3 for each matrix: 1/3 by Cholesky, 2/3 of LU, 2 of an inverse, 9 and 25 of eigenvalues (the
+    same, chapters 3, 4, 7 and 8).
+    """
+    return lambda call: factor * _matrices(call, lambda m, n: m * n * n)
+
+
+def solutions(factor: float) -> Rule:
+    """A multiple of n**3 for the decomposition, and 2 n**2 for each column of the right side."""
+    return lambda call: square_matrices(factor)(call) + 2 * call.shapes[0][-1] * product(call.result)
+
+
 def _matrices(call: Call, one: Callable[[int, int], float]) -> float:
     shape = call.shapes[0]
     return product(shape[:-2]) * one(max(shape[-2:]), min(shape[-2:]))

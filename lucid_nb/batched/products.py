@@ -9,6 +9,14 @@ from .raw import Batched, aligned, common, first, spread
 
 
 @rule
+def linalg(device: Device, routine: str, options: dict[str, Any], *arrays: Batched) -> Any:
+    """A routine of matrices, for all examples at once."""
+    ndim = max([len(x.shape) for x in arrays])
+    found = device.below("linalg")(routine, options, *[aligned(x, ndim) for x in arrays])
+    return device.wrapped(found, common(arrays)[1])
+
+
+@rule
 def matmul(device: Device, a: Batched, b: Batched) -> Batched:
     """The matrix product."""
     under, level = device.under, common((a, b))[1]

@@ -29,6 +29,7 @@ from .index import (  # noqa: F401
     sum_rows,
     take_along,
 )
+from .linalg import linalg  # noqa: F401
 from .masks import compress, expand, nonzero  # noqa: F401
 from .moments import moments  # noqa: F401
 from .normalization import normalize, normalize_grad, remember  # noqa: F401

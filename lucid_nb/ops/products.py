@@ -1,15 +1,12 @@
-"""Products made of others: Kronecker's, cross products, traces, powers and chains of matrices."""
+"""Products made of others: Kronecker's, cross products, traces and chains of matrices."""
 
 from collections.abc import Sequence
 from functools import lru_cache
-from operator import index as to_index
 from typing import Any
 
-import numpy as np
-
-from .. import backend, shapes
-from ..array import Tensor, fresh
-from ..errors import ConfigError, DTypeError, LinAlgError, ShapeError
+from .. import shapes
+from ..array import Tensor
+from ..errors import LinAlgError, ShapeError
 from ..expr import Expr, Vocabulary
 from ..register import public, record
 from ..shapes import Shape
@@ -17,7 +14,7 @@ from . import reduction
 from .contraction import contract, promoted
 from .diagonal import diagonal
 from .joining import stack
-from .linalg import dot, matmul
+from .linalg import dot
 from .movement import as_tensor, deliver, reshape
 
 
@@ -97,37 +94,7 @@ def _components(x: Tensor, axis: int) -> tuple[Tensor, ...]:
     return tuple([x[(slice(None),) * axis + (number, ...)] for number in range(x.shape[axis])])
 
 
-# --------------------------------------------------------------------------------------------------- matrices
-def matrix_power(a: Any, n: int) -> Tensor:
-    """The product of n equal matrices, (..., m, m); of none the identity.
-
-    LinAlgError where they are not square, ConfigError for a negative n, which needs an inverse.
-
-    >>> from lucid_nb.linalg import matrix_power
-    >>> matrix_power([[1, 1], [0, 1]], 5).tolist()
-    [[1, 5], [0, 1]]
-    """
-    a = as_tensor("matrix_power", a)
-    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise LinAlgError(f"matrix_power: matrices of shape {a.shape} are not square. Make the last two sizes equal.")
-    try:
-        n = to_index(n)
-    except TypeError:
-        raise DTypeError(f"matrix_power: {n!r} is not an integer. Use integers.") from None
-    if n < 0:
-        raise ConfigError(f"matrix_power: {n} is negative. Invert the matrix, and use {-n}.")
-    if n == 0:
-        one = backend.of(a.raw).from_numpy(np.eye(a.shape[-1], dtype=a.dtype))
-        return fresh(one).broadcast_to(a.shape).copy()
-    found, power = None, a
-    while n:
-        if n & 1:
-            found = power if found is None else matmul(found, power)
-        n >>= 1
-        power = matmul(power, power) if n else power
-    return found.copy() if found is a else found  # type: ignore[return-value]
-
-
+# ---------------------------------------------------------------------------------------------------- chains
 def multi_dot(arrays: Sequence[Any], *, out: Any = None) -> Tensor:
     """The product of two or more matrices in the order that takes the fewest multiplications; ends may be vectors.
 

@@ -90,7 +90,8 @@ def _of_matrices(op: str, x: Tensor, order: Order, axes: shapes.Shape, keepdims:
     if order == "nuc" or order in (2, -2):
         moved = permute_dims(x, (*[a for a in range(x.ndim) if a not in axes], row, column))
         wide = dtypes.FLOAT32 if x.dtype.itemsize == 2 else x.dtype        # LAPACK has no half precision
-        found = astype(apply(singular_values, (astype(moved, wide, copy=False),)), real_dtype(x.dtype), copy=False)
+        values = apply(singular_values, (astype(moved, wide, copy=False),), {"op": op, "linear": True})
+        found = astype(values, real_dtype(x.dtype), copy=False)
         last = found.ndim - 1
         found = sum(found, last) if order == "nuc" else \
             min(found, last) if order == -2 else max(found, last, initial=None if found.shape[-1] else 0)
