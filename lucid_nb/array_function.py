@@ -15,6 +15,7 @@ from .errors import DTypeError
 
 PACKAGE = __package__ or "lucid_nb"
 ADMITTED = (Tensor, np.ndarray, np.memmap)        # other classes of arrays keep a meaning of their own, as masks
+MOVERS = {"broadcast_arrays", "broadcast_to", "concatenate", "stack"}      # of any data: a plot's heights and colours
 WRITERS = {"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"}    # into their first argument
 
 
@@ -29,9 +30,13 @@ def array_function(self: Tensor, func: Callable, types: Iterable[type], argument
     if own is None:
         raise DTypeError(f"{func.__module__}.{func.__name__}: lucid_nb has no function of this name. "
                          "Pass arrays: t.numpy().")
-    if own is func:                               # a name that lucid_nb takes from NumPy as it is
-        return _tensors(func(*_arrays(arguments), **_arrays(keywords)))
-    return own(*arguments, **keywords)
+    if own is not func:                           # otherwise a name that lucid_nb takes from NumPy as it is
+        try:
+            return own(*arguments, **keywords)
+        except DTypeError:
+            if func.__name__ not in MOVERS or not _holds_objects(arguments):
+                raise
+    return _tensors(func(*_arrays(arguments), **_arrays(keywords)))
 
 
 def _own(func: Callable) -> Callable | None:
@@ -40,6 +45,11 @@ def _own(func: Callable) -> Callable | None:
     for name in (*place, func.__name__):
         found = getattr(found, name, None)        # type: ignore[assignment]
     return found if callable(found) else None
+
+
+def _holds_objects(arguments: tuple) -> bool:
+    """Is one of the arguments data that no tensor holds: Python's objects, or words?"""
+    return any(not isinstance(value, Tensor) and np.asarray(value).dtype.kind in "OU" for value in arguments)
 
 
 def _arrays(value: Any) -> Any:
@@ -55,7 +65,7 @@ def _tensors(value: Any) -> Any:
     """Arrays, also in lists and tuples, as tensors."""
     if isinstance(value, (list, tuple)):
         return type(value)(map(_tensors, value))
-    return tensor(value) if isinstance(value, np.ndarray) else value
+    return tensor(value) if isinstance(value, np.ndarray) and value.dtype.kind in "biufc" else value
 
 
 Tensor.__array_function__ = array_function        # type: ignore[attr-defined]

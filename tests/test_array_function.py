@@ -73,11 +73,21 @@ def test_functions_that_write_arrays_take_tensors(call, wanted):
     assert target.tolist() == wanted
 
 
-def test_a_function_that_is_not_here_is_refused():
-    with pytest.raises(TypeError, match=r"numpy\.busday_count: lucid_nb has no function of this name"):
-        np.busday_count(lnb.tensor([1]), lnb.tensor([2]))
+def test_a_function_that_is_not_here_is_refused(monkeypatch):
+    monkeypatch.delattr(lnb, "kron")
+    with pytest.raises(TypeError, match=r"numpy\.kron: lucid_nb has no function of this name"):
+        np.kron(lnb.tensor([1]), lnb.tensor([2]))
 
 
 def test_classes_that_mean_something_else_are_refused():
     with pytest.raises(TypeError, match="no implementation found"):
         np.concatenate([lnb.ones(2), np.ma.masked_array([1.0, 2.0], [True, False])])
+
+
+def test_data_that_no_tensor_holds_moves_beside_tensors():
+    heights, colours, nothing = np.broadcast_arrays(lnb.tensor([1.0, 2.0]), ["red", "blue"], None)
+    assert isinstance(heights, lnb.Tensor) and colours.tolist() == ["red", "blue"] and nothing.tolist() == [None, None]
+    with pytest.raises(lnb.GradError, match="requires grad"):
+        np.broadcast_arrays(lnb.ones(2, requires_grad=True), None)
+    with pytest.raises(lnb.DTypeError, match="object data has no arithmetic"):
+        np.kron(lnb.ones(2), np.array([None]))
