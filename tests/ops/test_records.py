@@ -30,6 +30,8 @@ NUMERIC = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint
 # in float32, where the rounded quotient x / sqrt(2) costs x**2 / 2 units; so does the rounded cubic of gelu_tanh.
 DEVICE_ULP = {"cpu": 0, "mlx": 1, "cuda": 2, ("cuda", "gelu"): 10, ("cuda", "ndtr"): 10,
               ("cuda", "gelu_tanh"): 16, ("mlx", "gelu_tanh"): 16}
+SHORT_AND_LONG = ("float16", "bfloat16", "float64")
+DTYPE_OF_WEEK = SHORT_AND_LONG[oracles.SEED % 3]
 MLX_DTYPES = tuple(dtype for dtype in oracles.OTHERS if dtype != "complex128")
 
 
@@ -341,14 +343,14 @@ def differentiable(found):
     return next(result for result in results(found) if result.requires_grad)
 
 
-def gradients(name, device, dtype, count):
-    """Gradients of the inputs, for gradients of the result that differ."""
+def gradients(name, device, dtype, count, stored="float32"):
+    """Gradients of the inputs, which fit into a dtype, for gradients of the result that differ."""
     op = RECORDS[name]
-    tensors = [oracles.on(device, x.astype(dtype) if x.dtype.kind == "f" else x)
+    tensors = [oracles.on(device, x.astype(stored).astype(dtype) if x.dtype.kind == "f" else x)
                for x in drawn(op, "float32", count, seed=1)]
     for tensor in tensors:
         tensor.requires_grad = dtypes.is_inexact(tensor.dtype)
-    seeds = np.random.default_rng(2).uniform(0.5, 2, count).astype("float32")
+    seeds = np.random.default_rng(2).uniform(0.5, 2, count).astype(stored)
     result = differentiable(call(name)(*tensors))
     result.backward(oracles.on(device, seeds.astype(result.dtype)))
     return [tensor.grad if tensor.grad is None else tensor.grad.to_host() for tensor in tensors]
@@ -356,8 +358,9 @@ def gradients(name, device, dtype, count):
 
 def compare_gradients(name, device, dtype, count):
     """A device's gradients against those of the CPU in float64."""
-    tolerance = {"float32": 4e-6, "float16": 4e-3, "bfloat16": 3e-2}[dtype]
-    for got, wanted in zip(gradients(name, device, dtype, count), gradients(name, "cpu", "float64", count)):
+    tolerance = {"float64": 1e-13, "float32": 4e-6, "float16": 4e-3, "bfloat16": 3e-2}[dtype]
+    for got, wanted in zip(gradients(name, device, dtype, count, dtype),
+                           gradients(name, "cpu", "float64", count, dtype)):
         assert (got is None) == (wanted is None)
         if got is not None:
             assert got.dtype == dtype
@@ -373,6 +376,14 @@ def test_gradient_in_float32_follows_float64(name):
 def test_gradient_on_mlx_follows_the_cpu(name):
     pytest.importorskip("mlx.core", reason="needs MLX, which exists for Apple silicon and for Linux")
     compare_gradients(name, "mlx", "float32", 50)
+
+
+@pytest.mark.parametrize("name, dtype", [
+    pytest.param(name, dtype, marks=[] if dtype == DTYPE_OF_WEEK else pytest.mark.sweep)
+    for name in DIFFERENTIABLE for dtype in SHORT_AND_LONG])
+def test_gradient_on_mlx_follows_the_cpu_in_other_dtypes(name, dtype):
+    pytest.importorskip("mlx.core", reason="needs MLX, which exists for Apple silicon and for Linux")
+    compare_gradients(name, "mlx", dtype, 50)
 
 
 @pytest.mark.cuda_simulator
