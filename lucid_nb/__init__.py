@@ -11,33 +11,57 @@ import sys as _sys
 from types import ModuleType as _Module
 from typing import Any
 
+import numpy as _numpy
 from numpy import (
+    False_,
+    ScalarType,
+    True_,
+    asmatrix,
+    base_repr,
+    binary_repr,
+    bmat,
     bool,
     bool_,
+    busday_count,
+    busday_offset,
+    busdaycalendar,
     byte,
+    bytes_,
     cdouble,
+    character,
     clongdouble,
     complex64,
     complex128,
     complexfloating,
     csingle,
     datetime64,
+    datetime_as_string,
+    datetime_data,
     double,
     dtype,
     e,
     errstate,
     euler_gamma,
+    flatiter,
     flexible,
     float16,
     float32,
     float64,
     floating,
+    format_float_positional,
+    format_float_scientific,
+    frompyfunc,
     generic,
+    get_include,
+    get_printoptions,
+    getbufsize,
     geterr,
+    geterrcall,
     half,
     index_exp,
     inexact,
     inf,
+    info,
     int8,
     int16,
     int32,
@@ -46,20 +70,41 @@ from numpy import (
     intc,
     integer,
     intp,
+    is_busday,
+    isnat,
+    little_endian,
     long,
     longdouble,
     longlong,
+    matrix,
+    memmap,
+    mintypecode,
     nan,
+    ndindex,
+    nested_iters,
     newaxis,
     number,
     object_,
     pi,
+    poly1d,
+    printoptions,
+    recarray,
+    record,
     s_,
+    sctypeDict,
+    set_printoptions,
+    setbufsize,
     seterr,
+    seterrcall,
     short,
+    show_config,
+    show_runtime,
     signedinteger,
     single,
+    str_,
     timedelta64,
+    typecodes,
+    typename,
     ubyte,
     uint,
     uint8,
@@ -122,6 +167,19 @@ from .errors import (
     ShapeError,
 )
 from .fusion import fuse
+from .host import (
+    array2string,
+    array_repr,
+    array_str,
+    broadcast,
+    iterable,
+    may_share_memory,
+    ndenumerate,
+    nditer,
+    require,
+    shares_memory,
+)
+from .io import fromfile, fromregex, genfromtxt, load, loadtxt, save, savetxt, savez, savez_compressed
 from .register import functions as _functions
 from .tape import grad_mode as _grad_mode
 from .tape import modes as _modes
@@ -130,10 +188,12 @@ from .ufuncs import ufunc
 from .vectorize import vmap
 
 __version__ = "0.1.0"
+__array_api_version__ = "2025.12"
 globals().update(_functions)
 _SUBPACKAGES = {"autograd", "fft", "nn", "special", "optim", "models", "data", "testing", "config", "random", "lib",
                 "linalg", "visual", "einops"}
 _THREADS = {"set_num_threads", "get_num_threads"}
+_OF_NUMPY = {"char", "ctypeslib", "emath", "exceptions", "ma", "polynomial", "rec", "strings", "typing"}
 
 
 class no_grad(_grad_mode):
@@ -169,6 +229,8 @@ grad_enabled = is_grad_enabled
 def __getattr__(name: str) -> Any:
     if name in _SUBPACKAGES:
         return importlib.import_module(f".{name}", __name__)
+    if name in _OF_NUMPY:                     # for data that no tensor holds
+        return getattr(_numpy, name)
     if name in _THREADS:
         threads = importlib.import_module(".kernels.threads", __name__)
         return {"set_num_threads": threads.set_num_threads, "get_num_threads": threads.num_threads}[name]
@@ -197,4 +259,4 @@ _sys.modules[__name__].__class__ = _Package
 def __dir__() -> list[str]:
     plain = {name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _Module)}
     here = {"errors", "CONV_VIEW_LIMIT_MB", "ENABLE_FUSION", "__version__", "__array_namespace_info__"}
-    return sorted((plain - {"Any"}) | _SUBPACKAGES | _THREADS | here)
+    return sorted((plain - {"Any"}) | _SUBPACKAGES | _OF_NUMPY | _THREADS | here)

@@ -18,12 +18,12 @@ PACKAGE = Path(lucid_nb.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 # Each may import what stands before it.
 ORDER = [
-    "errors", "config", "dtypes", "dlpack", "recycling", "shapes", "trees", "windows", "expr", "vocabulary", "flops",
-    "program", "printing", "backend", "storage", "tape", "graph", "facts", "op", "batched", "views", "chains",
-    "array", "apply", "lifting", "anomaly", "backward", "forward", "register", "calls", "ops", "ufuncs", "explicit",
-    "creation", "host", "interop", "array_function", "array_api", "fusion", "vectorize", "autograd", "random", "testing",
-    "special", "lib", "linalg", "fft", "einops", "nn", "optim", "data", "io", "models", "onnx", "visual",
-    "distributed", "commands", "__main__"]
+    "errors", "config", "dtypes", "dlpack", "recycling", "shapes", "trees", "windows", "expr", "vocabulary",
+    "flops", "program", "printing", "backend", "storage", "tape", "graph", "facts", "op", "batched", "views",
+    "chains", "array", "apply", "lifting", "anomaly", "backward", "forward", "register", "calls", "ops", "ufuncs",
+    "explicit", "creation", "host", "interop", "array_function", "array_api", "fusion", "vectorize", "autograd",
+    "random", "testing", "special", "lib", "linalg", "fft", "einops", "nn", "optim", "data", "io", "models", "onnx",
+    "visual", "distributed", "commands", "__main__"]
 DEVICES = ("kernels", "cuda", "mlx")
 FOR_DEVICES = {"errors", "config", "dtypes", "dlpack", "recycling", "shapes", "windows", "expr", "vocabulary",
                "program", "printing"}

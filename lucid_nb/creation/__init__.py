@@ -29,11 +29,13 @@ from .matrices import (
     vander,
 )
 from .ranges import arange, geomspace, linspace, logspace
+from .tapers import bartlett, blackman, hamming, hanning, kaiser
 
 __all__ = [
-    "arange", "array", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "c_", "diag_indices",
-    "diag_indices_from", "empty", "empty_like", "eye", "frombuffer", "fromfunction", "fromiter", "fromstring", "full",
-    "full_like", "geomspace", "identity", "indices", "ix_", "linspace", "logspace", "mask_indices", "mgrid", "ndarray",
-    "ogrid", "ones", "ones_like", "r_", "tensor", "tri", "tril_indices", "tril_indices_from", "triu_indices",
-    "triu_indices_from", "vander", "zeros", "zeros_like",
+    "arange", "array", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "bartlett",
+    "blackman", "c_", "diag_indices", "diag_indices_from", "empty", "empty_like", "eye", "frombuffer",
+    "fromfunction", "fromiter", "fromstring", "full", "full_like", "geomspace", "hamming", "hanning", "identity",
+    "indices", "ix_", "kaiser", "linspace", "logspace", "mask_indices", "mgrid", "ndarray", "ogrid", "ones",
+    "ones_like", "r_", "tensor", "tri", "tril_indices", "tril_indices_from", "triu_indices", "triu_indices_from",
+    "vander", "zeros", "zeros_like",
 ]
