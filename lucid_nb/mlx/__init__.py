@@ -14,7 +14,7 @@ import numpy as np
 
 from ..program import Program
 from ..shapes import Shape, Window
-from . import convolution, ordering, products, reductions, runtime, types, views, vocabulary
+from . import convolution, metal, ordering, products, reductions, runtime, types, views, vocabulary
 from .attention import attention, attention_grad  # noqa: F401
 from .fourier import fourier  # noqa: F401
 from .host import HOST, LACKING  # noqa: F401
@@ -103,8 +103,9 @@ def copy(raw: Raw) -> Raw:
 
 # ---------------------------------------------------------------------------------------------- elementwise
 def map(program: Program, name: str) -> vocabulary.Call:
-    """A program as a function that broadcasts its arguments."""
-    return vocabulary.function(program, name)
+    """A program as a function that broadcasts its arguments; a long one of floats is a Metal kernel, where that is."""
+    calls = vocabulary.function(program, name)
+    return metal.function(program, name, calls) if metal.IS_THERE and metal.suits(program) else calls
 
 
 def compiled(function: Callable[..., Sequence[Raw]]) -> Callable[..., Sequence[Raw]]:
