@@ -22,7 +22,7 @@ SQUARE = re.compile(r"square (\d+)")
 
 
 def save(groups: Sequence[Group], path: Path, threads: int = 1, peak: float = 0.0) -> Path:
-    """Draw the three plots into one picture, below the measured peak of a core, in GFLOP/s.
+    """Draw the three plots into one picture, below the measured peak of a core, in GFLOP/s. No threads: of a GPU.
 
     Groups without a peer have no place in them; Winograd's rows, which compute less than is counted, none in the rates.
     """
@@ -45,7 +45,7 @@ def save(groups: Sequence[Group], path: Path, threads: int = 1, peak: float = 0.
 
 def cores(threads: int) -> str:
     """In words."""
-    return "one core" if threads == 1 else f"{threads} cores"
+    return {0: "a GPU", 1: "one core"}.get(threads, f"{threads} cores")
 
 
 def plain(axes: Any, **labels: Any) -> None:
