@@ -13,8 +13,10 @@ HOLED = np.where(GRID > 1, np.nan, GRID)
 @pytest.mark.parametrize("through", ["Series", "DataFrame", "column", "Index"])
 def test_pandas_takes_tensors(through):
     pandas = pytest.importorskip("pandas")
-    make = {"Series": lambda x: pandas.Series(x[0]), "DataFrame": lambda x: pandas.DataFrame(x, index=list("abcd")),
-            "column": lambda x: pandas.DataFrame({"a": x[0], "b": x[1]}), "Index": lambda x: pandas.Index(x[0])}[through]
+    make = {"Series": lambda x: pandas.Series(x[0]),
+            "DataFrame": lambda x: pandas.DataFrame(x, index=list("abcd")),
+            "column": lambda x: pandas.DataFrame({"a": x[0], "b": x[1]}),
+            "Index": lambda x: pandas.Index(x[0])}[through]
     made, wanted = make(lnb.tensor(GRID)), make(GRID)
     assert made.equals(wanted) and type(made) is type(wanted)
     np.testing.assert_array_equal(lnb.asarray(made).numpy(), wanted.to_numpy())
