@@ -66,18 +66,19 @@ def _form(function: Any, types: tuple[Any, ...]) -> Form:
     return Form(tuple([place for place, kind in enumerate(flat) if kind is Memory]), tuple(map(LETTERS.get, flat)), {})
 
 
-def _flattened(arguments: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]]:
+@lru_cache(maxsize=4096)
+def _tuples(types: tuple[type, ...]) -> tuple[int, ...]:
+    """Where arguments are tuples, last first."""
+    return tuple([place for place, kind in enumerate(types) if kind is tuple][::-1])
+
+
+def _flattened(arguments: Sequence[Any], types: tuple[type, ...]) -> tuple[list[Any], tuple[Any, ...]]:
     """Arguments with the elements of tuples in their place, and the types of arguments, of tuples each a tuple."""
-    values: list[Any] = []
-    types: list[Any] = []
-    for given in arguments:
-        if type(given) is tuple:
-            values += given
-            types.append(tuple(map(type, given)))
-        else:
-            values.append(given)
-            types.append(type(given))
-    return values, tuple(types)
+    values, kinds = [*arguments], list[Any](types)
+    for place in _tuples(types):
+        values[place:place + 1] = given = arguments[place]
+        kinds[place] = tuple(map(type, given))
+    return values, tuple(kinds)
 
 
 class _Thread(threading.local):
@@ -103,7 +104,7 @@ def launch(function: Any, blocks: int, threads: Any, stream: Any, arguments: Seq
     """Run a kernel on memory and numbers. `stream` is LEGACY_STREAM, or what builds a graph."""
     values, types = [*arguments], tuple(map(type, arguments))
     if tuple in types:
-        values, types = _flattened(arguments)
+        values, types = _flattened(arguments, types)
     form, dtypes = _form(function, types), []
     for place in form.places:
         memory = values[place]

@@ -9,7 +9,7 @@ statistics they are float32 where x is of half floats.
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,15 +42,26 @@ class Form(NamedTuple):
 
     kind: Kind
     plan: Plan
-    groups: int            # rows after which weights begin anew
+    groups: Any            # rows after which weights begin anew, as kernels take it
     kept: Shape            # of statistics
 
 
 def form_of(dtype: np.dtype, shape: Shape, axes: Shape, is_centred: bool) -> Form:
     """The form of an array that has elements, whose statistics are along these axes."""
-    is_batch, groups = len(shape) == 3, 1 if len(shape) == 3 else shape[1]
-    plan = plan_of(Rows(1, *shape) if is_batch else Rows(shape[0] * groups, shape[2], 1, shape[3]))
-    return Form(Kind(dtype, plan.places, is_batch, is_centred), plan, groups, reduced_shape(shape, axes, True))
+    plan = _plan(shape)
+    return _form(dtype, shape, axes, is_centred, plan, plan.places)
+
+
+@lru_cache(maxsize=4096)
+def _plan(shape: Shape) -> Plan:
+    return plan_of(Rows(1, *shape) if len(shape) == 3 else Rows(shape[0] * shape[1], shape[2], 1, shape[3]))
+
+
+@lru_cache(maxsize=4096)
+def _form(dtype: np.dtype, shape: Shape, axes: Shape, is_centred: bool, plan: Plan, places: Places) -> Form:
+    is_batch = len(shape) == 3
+    return Form(Kind(dtype, places, is_batch, is_centred), plan, places.integer(1 if is_batch else shape[1]),
+                reduced_shape(shape, axes, True))
 
 
 # ------------------------------------------------------------------------------------------------------- elements
@@ -165,7 +176,7 @@ def normalize(x: DeviceArray, weight: DeviceArray, bias: DeviceArray, shape: Sha
     form, elements = form_of(dtype, shape, axes, centred), flat(x)
     kind, plan, groups, kept = form
     means, variances = geometry.empty(kept, number), geometry.empty(kept, number)
-    given = (flat(weight), flat(bias), y.memory, means.memory, variances.memory, *kind.places.of(groups),
+    given = (flat(weight), flat(bias), y.memory, means.memory, variances.memory, groups,
              number.type(eps))
     if plan.chunks == 1:
         plan.launch(_normalize_kernel(kind), elements, *given)

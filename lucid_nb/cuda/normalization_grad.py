@@ -181,7 +181,7 @@ def _spread_kernel(kind: Kind) -> Any:
 
 def _run(form: Form, operands: tuple[Any, ...], of_weight: Any, of_bias: Any, eps: Any) -> None:
     """The gradient of x, and of weights that each row has one of; operands: g, x, weight, statistics and dx."""
-    kind, plan, (groups,) = form.kind, form.plan, form.kind.places.of(form.groups)
+    kind, plan, groups = form.kind, form.plan, form.groups
     given = (*operands, of_weight, of_bias, groups, eps)
     if plan.chunks == 1:
         plan.launch(_gradient_kernel(kind), *given)

@@ -10,7 +10,7 @@ deviate by nothing.
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from math import isqrt
 from typing import Any, NamedTuple
 
@@ -62,14 +62,20 @@ class Plan(NamedTuple):
 
     def launch(self, kernel: Any, *operands: Any) -> None:
         """Launch a kernel(*operands, outer, length, inner, plane, chunks, chunk)."""
-        numbers = self.places.of(*self.rows, self.chunks, self.chunk)
-        runtime.launch(kernel, self.blocks, (self.columns, self.lanes), *operands, *numbers)
+        runtime.launch(kernel, self.blocks, (self.columns, self.lanes), *operands, *_numbers(self, self.places))
 
     def whole(self) -> "Plan":
         """The plan that gives every row to one block."""
         return _plan(self.rows, 1)
 
 
+@lru_cache(maxsize=4096)
+def _numbers(plan: Plan, places: Places) -> tuple[Any, ...]:
+    """What kernels are told of a plan."""
+    return places.of(*plan.rows, plan.chunks, plan.chunk)
+
+
+@lru_cache(maxsize=4096)
 def plan_of(rows: Rows) -> Plan:
     """Of rows that have elements. Each block of a row joins all its chunks, so a chunk has more elements than that."""
     slices = _slices(rows)
