@@ -36,7 +36,7 @@ bench: $(VENV)/.installed-bench  ## time beside PyTorch (installs it: large), me
 	$(RUN) bench/ulp.py
 	$(RUN) bench/reports.py
 
-bench-cuda: $(VENV)/.installed-test-cuda  ## on a GPU: its tests, its times beside PyTorch's (if .venv has it for CUDA)
+bench-cuda: $(VENV)/.installed-bench-cuda  ## on a GPU: its tests, its times beside PyTorch's (if .venv has it for CUDA)
 	$(RUN) bench/gpu.py
 
 lint: $(VENV)/.installed-lint  ## check style and types
