@@ -8,6 +8,7 @@ import numpy as np
 from . import backend, dlpack
 from .array import Tensor
 from .creation import tensor
+from .creation.data import foreign
 from .dtypes import BFLOAT16
 from .errors import DeviceError, DTypeError, GradError, LucidError
 from .register import functions, public
@@ -97,7 +98,7 @@ def dlpack_device(self: Tensor) -> tuple[int, int]:
     """DLPack's device type and number."""
     if not backend.of(self.raw).has("describe"):
         raise DeviceError(f"__dlpack_device__: the tensor lives on {self.device}. Use .to('cpu') first.")
-    return CPU if self.device == "cpu" else (dlpack.CUDA, 0)
+    return (dlpack.CUDA, 0) if self.device == "cuda" else CPU       # the host reads what MLX computes where it is
 
 
 def cuda_array_interface(self: Tensor) -> dict[str, Any]:
@@ -110,6 +111,20 @@ def cuda_array_interface(self: Tensor) -> dict[str, Any]:
     if self.dtype == BFLOAT16:
         raise DTypeError("__cuda_array_interface__: it has no bfloat16. Use DLPack, or .astype('float32').")
     return backend.of(self.raw).array_interface(self.raw)
+
+
+def mlx(self: Tensor) -> Any:
+    """The content as an mlx.core.array: without a copy on device "mlx", and not computed yet where ours is not."""
+    if self.requires_grad:
+        raise GradError("mlx: the tensor requires grad, and MLX would lose it. Use .detach() first.")
+    raw = self.raw if self.device == "mlx" else backend.table("mlx").from_numpy(self.to_host())
+    return backend.table("mlx").copy(raw)
+
+
+def evaluated(self: Tensor) -> Tensor:
+    """The tensor, when all that was asked of its device is computed. Nobody need call this: reading computes."""
+    backend.of(self.refresh().raw).synchronize()
+    return self
 
 
 def buffer(self: Tensor, flags: int) -> memoryview:
@@ -126,8 +141,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     tensor([0, 1, 2])
     """
     try:
-        kind = x.__dlpack_device__()[0]
-        raw = _borrowed_on_cuda(x) if kind in CUDA_KINDS else _borrowed_on_host(x)
+        kind, table = x.__dlpack_device__()[0], foreign(x)
+        raw = table.adopt(x) if table else _borrowed_on_cuda(x) if kind in CUDA_KINDS else _borrowed_on_host(x)
     except (AttributeError, TypeError, BufferError, RuntimeError) as error:
         if isinstance(error, LucidError):
             raise
@@ -142,17 +157,21 @@ def _borrowed_on_host(x: Any) -> np.ndarray:
     try:
         return np.from_dlpack(x)
     except (BufferError, RuntimeError):
-        return dlpack.on_host(dlpack.borrow(x.__dlpack__()))
+        return dlpack.on_host(dlpack.borrow(_capsule(x)))
 
 
 def _borrowed_on_cuda(x: Any) -> Any:
     """Work of the producer is done before ours on the legacy default stream, which it is told of."""
     table = backend.table("cuda")
+    return table.over(dlpack.borrow(_capsule(x, stream=table.LEGACY_STREAM)))
+
+
+def _capsule(x: Any, **options: Any) -> Any:
+    """Of version 1, which tells of memory that is read-only, where the producer knows it."""
     try:
-        capsule = x.__dlpack__(stream=table.LEGACY_STREAM, max_version=(1, 0))
-    except TypeError:                   # older than version 1
-        capsule = x.__dlpack__(stream=table.LEGACY_STREAM)
-    return table.over(dlpack.borrow(capsule))
+        return x.__dlpack__(max_version=(1, 0), **options)
+    except TypeError:
+        return x.__dlpack__(**options)
 
 
 def rebuild(array: np.ndarray, device: str, requires_grad: bool, is_value: bool = False) -> Tensor:
@@ -175,6 +194,7 @@ def _install() -> None:
     Tensor.__dlpack__, Tensor.__dlpack_device__ = lent, dlpack_device  # type: ignore
     Tensor.__cuda_array_interface__ = property(cuda_array_interface)  # type: ignore
     Tensor.__buffer__, Tensor.__reduce__ = buffer, reduce  # type: ignore[method-assign]
+    Tensor.mlx, Tensor.eval = mlx, evaluated  # type: ignore[attr-defined]
 
 
 _install()

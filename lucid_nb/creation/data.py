@@ -26,8 +26,7 @@ def float_dtype(op: str, dtype: Any, device: str) -> np.dtype:
     """What a user asks for, or the default of a device."""
     if dtype is not None:
         return dtypes.as_dtype(op, dtype)
-    default = dtypes.default_dtype()
-    return dtypes.FLOAT32 if device == "mlx" and default == dtypes.FLOAT64 else default
+    return dtypes.default_of(device)
 
 
 def place_of(device: Any, like: Any) -> str:
@@ -72,9 +71,12 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 
 def _raw_of(op: str, data: Any, dtype: Any, device: Any, copies: bool) -> Any:
     """Raw memory of data that is not a tensor."""
+    if (table := foreign(data)) is not None:
+        return _on_its_device(op, table, table.adopt(data), dtype, device, copies)
     interface = getattr(data, "__cuda_array_interface__", None)
     if interface is not None:
-        return _of_gpu(op, data, interface, dtype, device, copies)
+        table = backend.table("cuda")
+        return _on_its_device(op, table, table.of_interface(interface, data), dtype, device, copies)
     table = backend.table(backend.resolve(device))
     is_foreign = isinstance(data, (np.ndarray, np.generic))
     array = as_array(op, data)
@@ -83,26 +85,33 @@ def _raw_of(op: str, data: Any, dtype: Any, device: Any, copies: bool) -> Any:
     if array.dtype.kind == "c" and wanted.kind not in "cb":
         raise DTypeError(f"{op}: complex numbers do not go into {wanted}. Give their real parts.")
     if dtype is None and not is_foreign and array.dtype == dtypes.FLOAT64:
-        wanted = dtypes.FLOAT32 if table.name == "mlx" and dtypes.default_dtype() == dtypes.FLOAT64 \
-            else dtypes.default_dtype()
+        wanted = dtypes.default_of(table.device)
     if dtype is None and not is_foreign and array.dtype.kind == "c" and table.name == "mlx":
         wanted = np.dtype(np.complex64)
     if not is_foreign:
         check_fits(op, array, wanted)
     if copies and is_foreign and array.dtype == wanted and array.flags.c_contiguous:
         return table.copy(array) if table.name == "cpu" else table.from_numpy(array)
+    if type(data) in dtypes.WEAK and table.name != "cpu":             # nothing need be sent
+        return table.full((), array.astype(wanted)[()], wanted)
     return table.from_numpy(array.astype(wanted, copy=copies and is_foreign))
 
 
-def _of_gpu(op: str, data: Any, interface: dict[str, Any], dtype: Any, device: Any, copies: bool) -> Any:
-    """Memory of another library on a GPU: shared unless a copy, a dtype or a device is asked for."""
-    table = backend.table("cuda")
-    raw = table.of_interface(interface, data)
-    dtypes.check_supported(op, raw.element)
-    if dtype is not None and (wanted := dtypes.as_dtype(op, dtype)) != raw.element:
+def foreign(data: Any) -> backend.Table | None:
+    """The table whose device makes arrays of this kind itself, if it is not NumPy's: of an mlx.core.array."""
+    kind = type(data)
+    return backend.table("mlx") if kind.__module__ == "mlx.core" and kind.__name__ == "array" else None
+
+
+def _on_its_device(op: str, table: backend.Table, raw: Any, dtype: Any, device: Any, copies: bool) -> Any:
+    """Memory of another library on a device: shared unless a copy, a dtype or a device is asked for."""
+    given = table.dtype_of(raw)
+    dtypes.check_supported(op, given)
+    if dtype is not None and (wanted := dtypes.as_dtype(op, dtype)) != given:
         raw, copies = table.cast(raw, wanted), False
-    if device is not None and (there := backend.table(backend.resolve(device))).name != "cuda":
-        return there.from_numpy(table.to_numpy(raw))
+    if device is not None and (there := backend.table(backend.resolve(device))).name != table.name:
+        host = table.to_numpy(raw)
+        return there.from_numpy(host if host.flags.writeable else host.copy())
     return table.copy(raw) if copies else raw
 
 
@@ -123,7 +132,8 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, device: Any 
     if isinstance(a, Tensor):
         found = a if dtype is None else astype(a, dtype, copy=False)
         found = found if device is None else to(found, backend.resolve(device))
-        found = found.copy() if copy and found is a else found
+        found = found.copy() if found is a and (copy or (a.is_value and copy is None)) else found
+        found.is_value = found.is_value and found is a           # where NumPy has a scalar, its array is none
     elif isinstance(a, (list, tuple)) and (together := joined("asarray", a)) is not None:
         return asarray(together, dtype, order, device=device, copy=copy and None)
     else:
@@ -139,6 +149,8 @@ def _shares(found: Tensor, data: Any) -> bool:
     """Is the tensor's memory that of the data?"""
     if isinstance(data, Tensor):
         return found is data or (found.storage is not None and found.storage is data.storage)
+    if (table := foreign(data)) is not None:
+        return found.device == table.name and found.dtype == table.dtype_of(data)
     return isinstance(data, np.ndarray) and found.device == "cpu" and np.may_share_memory(found.raw, data)
 
 

@@ -47,6 +47,7 @@ HOST = {
                   "On the GPU MLX computes the same words. Windows that are drawn are chosen on the host."),
 }
 LACKING = {
+    "linalg": "LAPACK works on the host: ops go there.",
     **dict.fromkeys(("searchsorted", "unique", "isin"), "MLX has none: ops go through the host."),
     "over": "Use .to('cpu') first.",
     "assign": "MLX arrays do not share memory. Use put_slice, which gives a new array.",

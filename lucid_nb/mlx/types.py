@@ -8,6 +8,7 @@ import ml_dtypes
 import mlx.core as mx
 import numpy as np
 
+from .. import dlpack
 from ..errors import DTypeError
 from . import runtime
 
@@ -44,10 +45,26 @@ def from_numpy(array: np.ndarray) -> mx.array:
 
 
 def to_numpy(raw: mx.array) -> np.ndarray:
-    """A copy in NumPy's memory; computes what is recorded."""
-    if raw.dtype == mx.bfloat16:       # has no buffer format
-        return np.array(runtime.evaluate(raw.view(mx.uint16))).view(BFLOAT16)
-    return np.array(runtime.evaluate(raw))
+    """The memory itself, for reading only, since arrays of MLX are values; computes what is recorded."""
+    is_brief = raw.dtype == mx.bfloat16               # has no buffer format
+    found = np.array(runtime.evaluate(raw.view(mx.uint16) if is_brief else raw), copy=False)
+    found.flags.writeable = False
+    return found.view(BFLOAT16) if is_brief else found
+
+
+def describe(raw: mx.array) -> dlpack.Block:
+    """The memory, which the host can read: on Apple's chips it is the GPU's too."""
+    return dlpack.of_host(to_numpy(raw))
+
+
+def handle(raw: mx.array) -> mx.array:
+    """The same array as another object, which assignment to a part of it rebinds alone. mx.array would copy."""
+    return raw.astype(raw.dtype)
+
+
+def adopt(array: mx.array) -> mx.array:
+    """An array that MLX made without us, computed: its stream may be one of this thread alone."""
+    return handle(runtime.evaluate(array))
 
 
 def literal(value: Any, dtype: mx.Dtype) -> mx.array:

@@ -7,7 +7,7 @@ import mlx.core as mx
 import numpy as np
 
 from . import runtime
-from .types import SMALL_FLOATS, from_numpy, to_numpy
+from .types import SMALL_FLOATS, from_numpy, handle, to_numpy
 
 Index = tuple[Any, ...]
 
@@ -19,7 +19,7 @@ def slice_(raw: mx.array, index: Index) -> mx.array:
 
 def put_slice(raw: mx.array, index: Index, value: mx.array) -> mx.array:
     """`raw` with the indexed region replaced, out of place."""
-    new = mx.array(raw)                    # its own handle: MLX's assignment rebinds it
+    new = handle(raw)
     new[index] = value
     return new
 
@@ -47,9 +47,9 @@ def gather(raw: mx.array, index: mx.array, axis: int = 0) -> mx.array:
 def scatter(raw: mx.array, index: mx.array, values: mx.array) -> mx.array:
     """Rows replaced; of equal indices the last wins. On the host's stream: the GPU writes in no fixed order."""
     if values.size == 0:
-        return mx.array(raw)
+        return handle(raw)
     with mx.stream(runtime.HOST_STREAM):
-        new = mx.array(raw)
+        new = handle(raw)
         new[index] = values
         return new
 
@@ -57,7 +57,7 @@ def scatter(raw: mx.array, index: mx.array, values: mx.array) -> mx.array:
 def scatter_add(raw: mx.array, index: mx.array, values: mx.array) -> mx.array:
     """Rows added to, one after the other, small floats in float32. On the host's stream: the GPU's order varies."""
     if values.size == 0:
-        return mx.array(raw)
+        return handle(raw)
     with mx.stream(runtime.HOST_STREAM):
         if raw.dtype in SMALL_FLOATS:
             return raw.astype(mx.float32).at[index].add(values.astype(mx.float32)).astype(raw.dtype)
@@ -72,12 +72,12 @@ def take_along(raw: mx.array, index: mx.array, axis: int) -> mx.array:
 def scatter_along(kind: str, raw: mx.array, index: mx.array, values: mx.array, axis: int) -> mx.array:
     """Elements at positions along an axis joined with values, one after the other, as `scatter_add`."""
     if values.size == 0:
-        return mx.array(raw)
+        return handle(raw)
     places = list(mx.meshgrid(*[mx.arange(size) for size in index.shape], indexing="ij"))
     places[axis] = index
     with mx.stream(runtime.HOST_STREAM):
         wide = mx.float32 if raw.dtype in SMALL_FLOATS and kind != "set" else raw.dtype
-        target = mx.array(raw).astype(wide)
+        target = raw.astype(wide)
         if kind == "set":
             target[tuple(places)] = values
             return target
@@ -89,7 +89,7 @@ def scatter_along(kind: str, raw: mx.array, index: mx.array, values: mx.array, a
 def expand(mask: mx.array, base: mx.array, values: mx.array) -> mx.array:
     """A copy of a one-dimensional array in which the values stand, in order, where the mask holds."""
     if values.size == 0:
-        return mx.array(base)
+        return handle(base)
     rank = mx.maximum(mx.cumsum(mask.astype(mx.int32)) - 1, 0)
     return mx.where(mask, mx.take(values, rank), base)
 

@@ -81,8 +81,13 @@ _concatenate = Primitive("concatenate", lambda table, *xs, axis: table.concatena
                          linear=ALL)
 
 
-_to_device = Primitive("to_device",
-                       lambda table, x, device, home: backend.table(device).from_numpy(table.to_numpy(x)),
+def _moved(table: Any, x: Any, device: str, home: str) -> Any:
+    """The array on another device, in memory of its own also where the host can read that of the device."""
+    host = table.to_numpy(x)
+    return host.copy() if device == "cpu" and not host.flags.writeable else backend.table(device).from_numpy(host)
+
+
+_to_device = Primitive("to_device", _moved,
                        lambda ops, info, g, device, home: (ops.to_device(g, device=home, home=device),), linear=ALL)
 _copy = Primitive("copy", lambda table, x: table.copy(x), lambda ops, info, g: (g,), linear=ALL)
 _copied_reshape = Primitive("copied_reshape", lambda table, x, shape: table.reshape(table.copy(x), shape),
@@ -232,6 +237,8 @@ def astype(x: Any, dtype: Any, /, order: str = "K", casting: str = "unsafe", sub
     """
     x = as_tensor("astype", x)
     wanted = dtypes.as_dtype("astype", dtype)
+    if wanted == x.dtype and not copy and order == "K" and casting == "unsafe" and device is None:
+        return x
     if casting != "same_value":
         check_cast("astype", x.dtype, wanted, casting)
     if device is not None:
@@ -242,7 +249,7 @@ def astype(x: Any, dtype: Any, /, order: str = "K", casting: str = "unsafe", sub
         raise DTypeError(f"astype: {x.dtype} to {wanted} loses the imaginary part. Take .real, or abs(x).")
     if casting == "same_value":
         _check_kept(x, wanted)
-    return in_order("astype", apply(_cast, (x,), {"dtype": wanted}), order)
+    return in_order("astype", _as_writable(apply(_cast, (x,), {"dtype": wanted}), x), order)
 
 
 def _check_kept(x: Tensor, wanted: np.dtype) -> None:
@@ -281,7 +288,14 @@ def in_order(op: str, x: Tensor, order: Any) -> Tensor:
 
 def duplicate(x: Tensor, order: str) -> Tensor:
     """The same content in memory of its own, along the last axis first ("C") or along the first ("F")."""
-    return apply(_copy, (x.T,)).T if order == "F" and x.ndim > 1 else apply(_copy, (x,))
+    return apply(_copy, (x.T,)).T if order == "F" and x.ndim > 1 else _as_writable(apply(_copy, (x,)), x)
+
+
+def _as_writable(result: Tensor, x: Tensor) -> Tensor:
+    """A copy of a number in memory can be written as that can; one of a value, as NumPy's scalars, cannot."""
+    if result.is_value and not x.is_value:
+        result.is_value = False
+    return result
 
 
 @public()

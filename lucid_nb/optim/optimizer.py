@@ -174,8 +174,11 @@ def take_over(value: Any, param: Tensor) -> Any:
 
 
 def evaluate(params: Iterable[Tensor]) -> None:
-    """Compute what a lazy device has put off, or each step would keep the graph of all steps before it."""
+    """Start computing what a lazy device has put off, or each step would keep the graph of all steps before it.
+
+    Nobody waits: the next step is recorded meanwhile.
+    """
     for raw in {type(param.raw): param.raw for param in params}.values():
         table = backend.of(raw)
         if not table.aliases:
-            table.synchronize()
+            table.start()
