@@ -104,10 +104,10 @@ class Unbatchable(LucidError):
     `vmap` answers it; users see it where they kept a tensor from inside.
     """
 
-    def __init__(self, level: Any) -> None:
+    def __init__(self, level: Any, place: Any = None) -> None:
         super().__init__("vmap: a value that differs between examples was read outside of the function. Let the "
                          "function return it.")
-        self.level = level
+        self.level, self.place = level, place          # place: the line of an index, if that is what began it
 
 
 class Batching:

@@ -2,19 +2,21 @@
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import backend, trees
 from .array import Tensor, fresh
 from .backend import Unbatchable
-from .batched import Level, levels_of
+from .batched import Chosen, Level, levels_of
 from .lifting import entered, explicit
 from .ops.hosted import holds_anywhere
 from .ops.movement import as_tensor
 from .register import functions
 from .shapes import product
+from .tape import user_place
 
 rules: dict[str, Callable] = {}
 
@@ -56,11 +58,11 @@ def _take(level: Level, x: Tensor, indices: Tensor, axis: int, mode: str) -> Ten
 
 
 @rule
-def _getitem(level: Level, x: Tensor, parts: tuple) -> Tensor | None:
+def _getitem(level: Level, x: Tensor, parts: tuple) -> Tensor | Chosen | None:
     """NumPy's indexing, with one more array in front that goes along with the examples."""
     inside = _with_examples(level, x, parts)
     if inside is None:
-        return None
+        return _chosen(level, x, parts)
     places, place, count = inside
     found = explicit(x, level)[places]
     return entered(_moved(found, place, count), 0, level)
@@ -85,26 +87,56 @@ def _setitem(level: Level, target: Tensor, parts: tuple, value: Tensor) -> bool 
     return True
 
 
-def _write_where(target: Tensor, parts: tuple, value: Tensor) -> bool | None:
-    """Assignment where one mask holds, beside slices and integers: all is written, the rest with what it was.
+class Masked(NamedTuple):
+    """A mask within an index: where all lies that it chooses from, and how many axes lie behind the mask's."""
 
-    The value must not have an element for each place, since their number differs between examples.
-    """
+    mask: Tensor
+    place: tuple
+    view: Tensor
+    behind: int
+
+
+def _masked(target: Tensor, parts: tuple) -> Masked | None:
+    """One mask beside slices and integers, which fits."""
     masks = [number for number, part in enumerate(parts) if isinstance(part, Tensor) and part.dtype.kind == "b"]
     others = [part for number, part in enumerate(parts) if number not in masks]
-    if len(masks) != 1 or not all(part is None or part is Ellipsis or type(part) in (slice, int) for part in others) \
-            or (value.dtype.kind == "c") > (target.dtype.kind == "c"):
+    if len(masks) != 1 or not all(part is None or part is Ellipsis or type(part) in (slice, int) for part in others):
         return None
     mask, before, after = parts[masks[0]], parts[:masks[0]], parts[masks[0] + 1:]
     index = (*before, *(slice(None),) * mask.ndim, *after)
     view = target[index]
     place = _axes_of(target, index, len(before))
-    behind = view.ndim - place - mask.ndim
-    new = _without_count(value, mask.ndim, behind)
-    if new is None or (new.ndim and int in map(type, others)) or view.shape[place:place + mask.ndim] != mask.shape:
+    fits = view.shape[place:place + mask.ndim] == mask.shape
+    return Masked(mask, index, view, view.ndim - place - mask.ndim) if fits else None
+
+
+def _chosen(level: Level, x: Tensor, parts: tuple) -> Chosen | None:
+    """What a mask chooses, for arithmetic and the way back."""
+    found = _masked(x, parts)
+    if found is None:
         return None
-    held = mask.reshape((*mask.shape, *(1,) * behind))
-    target[index] = functions["where"](held, new.astype(target.dtype), view)
+    return Chosen(partial(Unbatchable, level, user_place()), found.mask, found.view.copy(),
+                  lambda value: _without_count(as_tensor("index", value), found.mask.ndim, found.behind))
+
+
+def _write_where(target: Tensor, parts: tuple, value: Tensor | Chosen) -> bool | None:
+    """Assignment where one mask holds, beside slices and integers: all is written, the rest with what it was.
+
+    The value must not have an element for each place, since their number differs between examples, unless it was chosen
+    by the same mask.
+    """
+    found = _masked(target, parts)
+    if found is None:
+        return None
+    if isinstance(value, Chosen):
+        new = value.whole if value.mask is found.mask and value.whole.shape == found.view.shape else None
+    else:
+        new = _without_count(value, found.mask.ndim, found.behind)
+        new = None if new is not None and new.ndim and int in map(type, parts) else new
+    if new is None or (new.dtype.kind == "c") > (target.dtype.kind == "c"):
+        return None
+    held = found.mask.reshape((*found.mask.shape, *(1,) * found.behind))
+    target[found.place] = functions["where"](held, new.astype(target.dtype), found.view)
     return True
 
 

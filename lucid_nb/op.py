@@ -283,12 +283,13 @@ _constants: dict[tuple, Any] = {}
 
 
 def constant(op: str, value: Any, dtype: np.dtype, table: backend.Table) -> Any:
-    """A Python scalar as a 0-d raw array, made once; not one that may hold a zero, since -0.0 == 0.0."""
-    key = (value, type(value), dtype, table.name)
+    """A Python scalar as a 0-d raw array, made once: sending a number to a device costs as much as a launch."""
+    # What may hold a zero is told apart by its text, since -0.0 == 0.0.
+    key = (value if value and type(value) is not complex else repr(value), type(value), dtype, table.name)
     found = _constants.get(key)
     if found is None:
         found = table.from_numpy(dtypes.as_weak_scalar(op, value, dtype))
-        if value != 0 and type(value) is not complex and len(_constants) < 1024:
+        if len(_constants) < 1024:
             _constants[key] = found
     return found
 

@@ -202,6 +202,7 @@ def _warn(reason: Unbatchable) -> None:
         elif not name and (code.co_name in functions or code.co_name in READING or "functional" in code.co_filename):
             name = READING.get(code.co_name, code.co_name)
         trace = trace.tb_next
+    name, place = (name, place) if reason.place is None else (READING["getitem"], reason.place)
     warnings.warn(f"vmap: {name or 'an op'} at {tape.line_of(place)} reads on the host what differs between examples, "
                   "so they run one by one. Use where, or index with tensors of integers.", stacklevel=3)
 

@@ -5,9 +5,10 @@ a rule for each entry, written over the entries of the device below, which may i
 """
 
 from . import elementwise, indexing, movement, products, reduction  # noqa: F401
+from .chosen import Chosen
 from .device import Device
 from .levels import Within, active, arranged, built, examples, levels_of, merged, taken_apart
 from .raw import Batched, Level, over
 
-__all__ = ["Batched", "Device", "Level", "Within", "active", "arranged", "built", "examples", "levels_of", "merged",
-           "over", "taken_apart"]
+__all__ = ["Batched", "Chosen", "Device", "Level", "Within", "active", "arranged", "built", "examples", "levels_of",
+           "merged", "over", "taken_apart"]

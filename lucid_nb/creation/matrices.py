@@ -8,6 +8,7 @@ import numpy as np
 from .. import backend, dtypes, shapes
 from ..array import Tensor, fresh
 from ..errors import ShapeError
+from ..ops.diagonal import triangle
 from ..ops.joining import stack
 from ..ops.movement import as_tensor, astype
 from ..register import public
@@ -63,7 +64,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: 
     shape = _sizes("tri", N, M)
     name = place_of(device, like)
     wanted = float_dtype("tri", dtype, name)
-    return from_host("tri", np.tri(*shape, shapes.as_integer("tri", "k", k), wanted), wanted, name)
+    return astype(triangle(*shape, shapes.as_integer("tri", "k", k), name), wanted)
 
 
 @public(method=False)

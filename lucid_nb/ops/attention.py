@@ -11,11 +11,12 @@ import numpy as np
 
 from .. import backend, dtypes, flops, shapes
 from ..apply import apply
-from ..array import Tensor, fresh
+from ..array import Tensor
 from ..errors import ConfigError, DTypeError, ShapeError
 from ..op import Info, Primitive, registry
 from ..shapes import Shape
 from .contraction import promoted
+from .diagonal import triangle
 from .dropout import WORDS, random_bits
 from .linalg import matmul
 from .movement import as_tensor, astype, broadcast_to, reshape
@@ -40,7 +41,7 @@ def _grouped(x: Tensor, groups: int) -> Tensor:
 
 def _lower(like: Tensor, rows: int, cols: int) -> Tensor:
     """Whether row i may look at column j, j <= i."""
-    return fresh(backend.of(like.raw).from_numpy(np.tri(rows, cols, dtype=bool)))
+    return triangle(rows, cols, 0, like.device)
 
 
 def _weights(q: Tensor, k: Tensor, bias: Tensor | None, causal: bool, scale: float) -> Tensor:
@@ -220,7 +221,7 @@ def _bias(mask: Any, shape: Shape, like: Tensor, causal: bool) -> Tensor | None:
         raise ConfigError(f"{OP}: attn_mask and is_causal are both given. Put the triangle into the mask.")
     mask = as_tensor(OP, mask)
     if mask.dtype.kind == "b":
-        mask = where(mask, 0.0, -math.inf)
+        mask = where(mask, fresh(backend.of(like.raw).full((), 0, like.dtype)), -math.inf)
     elif not dtypes.is_inexact(mask.dtype) or mask.dtype.kind == "c":
         raise DTypeError(f"{OP}: attn_mask is {mask.dtype}. Use bool (True takes part) or floats to be added.")
     mask = astype(mask, like.dtype, copy=False)

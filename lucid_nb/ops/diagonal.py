@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import numpy as np
-
-from .. import backend, shapes
+from .. import backend, dtypes, shapes
 from ..apply import apply
 from ..array import Tensor, fresh
 from ..errors import ShapeError
+from ..op import registry
 from ..register import public
 from ..storage import Diagonal, Permute
 from ..views import embedding
@@ -124,8 +123,14 @@ def fill_diagonal(a: Tensor, val: Any, wrap: bool = False) -> None:
 # ----------------------------------------------------------------------------------------------- triangles
 def triangle(rows: int, cols: int, k: int, device: str) -> Tensor:
     """True on and below the k-th diagonal."""
-    k = min(max(k, -rows), cols)                              # farther out it is all one
-    return fresh(backend.table(device).from_numpy(np.tri(rows, cols, k, bool)))
+    return against_diagonal("less_equal", rows, cols, k, device)
+
+
+def against_diagonal(name: str, rows: int, cols: int, k: int, device: str) -> Tensor:
+    """The comparison of each column with that of the k-th diagonal in its row."""
+    k, table = min(max(k, -rows), cols), backend.table(device)           # farther out it is all one
+    crossed = table.reshape(table.iota(k, 1, rows, dtypes.INT64), (rows, 1))
+    return fresh(registry[name].run((table.iota(0, 1, cols, dtypes.INT64), crossed)))
 
 
 def _kept(op: str, x: Any, k: int, is_lower: bool) -> Tensor:

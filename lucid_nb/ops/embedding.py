@@ -4,15 +4,18 @@ from typing import Any
 
 import numpy as np
 
-from .. import backend, dtypes
+from .. import backend
 from ..apply import apply
 from ..array import Tensor, fresh
 from ..errors import IndexError, ShapeError
 from ..op import Info, Primitive
+from .axes import unsqueeze
+from .counting import bincount
 from .indexing import as_index, take
-from .positions import extremes, host_positions
+from .positions import Positions, extremes, positions_of
 from .scattering import index_add, scatter_reduce
 from .selection import where
+from .sets import unique
 from .vector_norm import vector_norm
 
 SMALLEST = 1e-7                      # what PyTorch adds to a norm before it divides by it
@@ -26,15 +29,20 @@ _embedding = Primitive("embedding", lambda table, weight, index, factors: table.
                        _pull_embedding, keeps=(1, 2))
 
 
-def rows_of(op: str, weight: Tensor, given: Any) -> np.ndarray:
-    """Numbers of rows on the host, each checked; unlike an index they do not count from the end."""
-    positions = host_positions(op, given)
+def rows_of(op: str, weight: Tensor, given: Any) -> Positions:
+    """Numbers of rows, each checked; unlike an index they do not count from the end."""
+    positions = positions_of(op, given, weight.device)
+    check_rows(op, weight, positions)
+    return positions
+
+
+def check_rows(op: str, weight: Tensor, positions: Positions) -> None:
+    """Refuse numbers that are no rows."""
     if positions.size:
         for extreme in extremes(positions):
             if not 0 <= extreme < weight.shape[0]:
                 raise IndexError(f"{op}: {extreme} is no row of a weight of shape {weight.shape}. Use rows from 0 to "
                                  f"{weight.shape[0] - 1}.")
-    return positions
 
 
 def checked_weight(op: str, weight: Tensor) -> None:
@@ -43,22 +51,20 @@ def checked_weight(op: str, weight: Tensor) -> None:
         raise ShapeError(f"{op}: a weight of shape {weight.shape}. It must be (rows, features).")
 
 
-def embedding(weight: Tensor, positions: np.ndarray, ignored: int | None, by_frequency: bool) -> Tensor:
+def embedding(weight: Tensor, positions: Positions, ignored: int | None, by_frequency: bool) -> Tensor:
     """weight[positions], whose gradient leaves out the row `ignored`, and divides by how often a row is read."""
     if ignored is None and not by_frequency:
         return take(weight, positions, axis=0)
-    factors = np.ones(positions.shape, dtypes.FLOAT64)
-    if by_frequency:
-        factors /= np.bincount(positions.reshape(-1), minlength=1)[positions] if positions.size else 1
-    if ignored is not None:
-        factors[positions == ignored] = 0
-    scale = fresh(backend.of(weight.raw).from_numpy(factors.astype(weight.dtype)[..., None]))
-    return apply(_embedding, (weight, as_index(positions.astype(np.int64, copy=False), weight), scale))
+    index = as_index(positions.astype(np.int64, copy=False), weight)
+    scale = (index != (-1 if ignored is None else ignored)).astype(weight.dtype)
+    if by_frequency and index.size:
+        scale = scale / take(bincount(index.reshape(-1)), index).astype(weight.dtype)
+    return apply(_embedding, (weight, index, unsqueeze(scale, -1)))
 
 
-def bound_norms(weight: Tensor, positions: np.ndarray, largest: float, order: float) -> None:
+def bound_norms(weight: Tensor, positions: Positions, largest: float, order: float) -> None:
     """Shorten, in place, the rows at positions that are longer than `largest`."""
-    chosen = np.unique(positions)
+    chosen = unique(positions) if isinstance(positions, Tensor) else np.unique(positions)
     if chosen.size:
         table = weight.detach()
         rows = table[chosen]

@@ -13,7 +13,7 @@ from ..shapes import Shape
 from ..storage import Slice
 from .indexing import as_index, checks_bounds, take
 from .movement import as_tensor, reshape
-from .positions import counted_from_front, extremes, host_positions
+from .positions import counted_from_front, extremes, positions_of
 
 _along = Primitive("along", lambda table, x, index, axis: table.take_along(x, index, axis),
                    lambda ops, info, g, index, axis: (
@@ -24,7 +24,8 @@ _along = Primitive("along", lambda table, x, index, axis: table.take_along(x, in
 # ------------------------------------------------------------------------------------------------ positions
 def along_positions(op: str, index: Any, x: Tensor, axis: int) -> Tensor:
     """An index with an axis for each of x's, on x's device; counted from the front where its kernels ask for that."""
-    positions = host_positions(op, index) if not (isinstance(index, Tensor) and checks_bounds(index)) else index.raw
+    positions = positions_of(op, index, x.device) if not (isinstance(index, Tensor) and checks_bounds(index)) else \
+        index.raw
     if positions.dtype.kind not in "iu":
         raise IndexError(f"{op}: {positions.dtype} is no index. Use integers.")
     if positions.ndim != x.ndim:

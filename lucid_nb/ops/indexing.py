@@ -14,8 +14,9 @@ from .. import backend, dtypes, flops, shapes
 from ..apply import apply, as_array, as_operand, check_fits, joined
 from ..array import Tensor, fresh, modes
 from ..backend import Table
+from ..batched import Chosen
 from ..errors import DeviceError, DTypeError, IndexError, ShapeError
-from ..op import Info, Primitive, constant
+from ..op import Info, Primitive, constant, registry
 from ..register import public
 from ..shapes import Shape
 from ..storage import Permute, Slice
@@ -23,12 +24,13 @@ from .movement import as_tensor, deliver, duplicate, permute_dims, reshape
 from .positions import (
     WHOLE,
     Advanced,
+    Positions,
     counted_from_front,
     extremes,
-    host_positions,
     in_mode,
     is_basic,
     plain,
+    positions_of,
     take_apart,
 )
 
@@ -62,10 +64,9 @@ def _pull_scatter(ops: Any, info: Info, g: Any, index: Any) -> tuple:
 
 def _is_last(table: Table, index: Any, size: int) -> Any:
     """Which positions of an index no later position repeats."""
-    host = table.to_numpy(index).reshape(-1)
-    writer, own = np.zeros(size, np.int64), np.arange(host.size)
-    writer[host] = own
-    return table.from_numpy((writer[host] == own).reshape(index.shape))
+    own = table.reshape(table.iota(0, 1, shapes.product(tuple(index.shape)), dtypes.INT64), tuple(index.shape))
+    writer = table.scatter(table.full((size,), 0, dtypes.INT64), index, own)
+    return registry["equal"].run((table.gather(writer, index, 0), own))
 
 
 _gather = Primitive("gather", lambda table, x, index, axis: table.gather(x, index, axis), _pull_gather, keeps=(1,),
@@ -86,9 +87,11 @@ _expand = Primitive("expand", lambda table, mask, base, values: table.expand(mas
                     linear=((1, 2),))
 
 
-def as_index(positions: np.ndarray, like: Tensor) -> Tensor:
+def as_index(positions: Positions, like: Tensor) -> Tensor:
     """Positions on the device of `like`, in memory of their own where a gradient will read them."""
     is_kept = like.node is not None and modes.enabled
+    if isinstance(positions, Tensor):
+        return duplicate(positions, "C") if is_kept else positions
     return Tensor(backend.of(like.raw).from_numpy(positions.copy() if is_kept else positions))
 
 
@@ -97,8 +100,8 @@ def checks_bounds(x: Tensor) -> bool:
     return backend.of(x.raw).name == "cpu"        # not of arrays within vmap, which have no bounds to check by
 
 
-def gathered(op: str, x: Tensor, positions: np.ndarray, axis: int, named: int) -> Tensor:
-    """Slices along an axis at positions on the host, which may be negative; errors tell of axis `named`."""
+def gathered(op: str, x: Tensor, positions: Positions, axis: int, named: int) -> Tensor:
+    """Slices along an axis at positions, which may be negative; errors tell of axis `named`."""
     size = x.shape[axis]
     if not checks_bounds(x):
         return apply(_gather, (x, as_index(counted_from_front(op, positions, named, size), x)), {"axis": axis})
@@ -110,7 +113,7 @@ def gathered(op: str, x: Tensor, positions: np.ndarray, axis: int, named: int) -
         raise
 
 
-def compressed(x: Tensor, mask: np.ndarray) -> Tensor:
+def compressed(x: Tensor, mask: Positions) -> Tensor:
     """The elements where a mask of the same shape holds, in C order."""
     flat = reshape(x, -1) if x.ndim != 1 else x
     return apply(_compress, (as_index(mask.reshape(-1), x), flat))
@@ -133,7 +136,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     parts = index if type(index) is tuple else (index,)
     if not is_basic(parts):
         try:
-            plain_parts = tuple(plain(part) for part in parts)
+            plain_parts = tuple([plain(part, self.device) for part in parts])
         except backend.Unbatchable as reason:
             return backend.batching.instead("getitem", reason, self, parts)
         parts = plain_parts
@@ -173,7 +176,7 @@ def _read_advanced(x: Tensor, parts: tuple) -> Tensor:
         (one,) = found.indexers
         if one.is_mask and one.array.shape == view.shape:
             return compressed(view, one.array)
-        positions = one.positions() if one.is_mask else one.array
+        positions = one.positions if one.is_mask else one.array
         return gathered("index", _with_merged(view, first, count), positions, first, one.axis)
     rows, rest = _rows(view, found)
     taken = gathered("index", _with_merged(rows, 0, count), found.merged(), 0, 0)
@@ -197,9 +200,9 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     """NumPy's assignment, and differentiable: the tensor's content becomes a new value that depends on both."""
     parts = index if type(index) is tuple else (index,)
     self.check_writable("setitem")
-    value = as_value(self, value)
+    value = value if type(value) is Chosen else as_value(self, value)
     try:
-        parts = parts if is_basic(parts) else tuple(plain(part) for part in parts)
+        parts = parts if is_basic(parts) else tuple([plain(part, self.device) for part in parts])
     except backend.Unbatchable as reason:
         backend.batching.instead("setitem", reason, self, parts, value)
         return
@@ -222,6 +225,15 @@ def beside(x: Tensor, value: Any) -> list[Tensor]:
     return found if backend.batching.lift is None else backend.batching.lift(found)
 
 
+def _of_list(target: Tensor, value: Any) -> Tensor:
+    """Numbers in lists, floats in the dtype that they are written into: a device's default may be shorter."""
+    array = as_array("setitem", value)
+    check_fits("setitem", array, target.dtype)
+    if array.dtype == dtypes.FLOAT64 and dtypes.is_inexact(target.dtype):
+        return fresh(backend.table(target.device).from_numpy(array.astype(target.dtype)))
+    return as_operand("setitem", value, target.device)
+
+
 def _on_device(target: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         found = value.refresh()
@@ -232,9 +244,7 @@ def _on_device(target: Tensor, value: Any) -> Tensor:
     elif isinstance(value, (list, tuple)) and (together := joined("setitem", value)) is not None:
         found = together
     else:
-        if isinstance(value, (list, tuple)):
-            check_fits("setitem", as_array("setitem", value), target.dtype)
-        found = as_operand("setitem", value, target.device)
+        found = _of_list(target, value) if isinstance(value, (list, tuple)) else as_operand("setitem", value, "")
     if found.device != target.device:
         raise DeviceError(f"setitem: the value lives on {found.device}, the tensor on {target.device}. "
                           f"Use .to({target.device!r}).")
@@ -264,7 +274,7 @@ def _write_advanced(x: Tensor, parts: tuple, value: Tensor) -> None:
 
 def accumulated(op: str, x: Tensor, parts: tuple, value: Tensor) -> Tensor:
     """A copy of x with values added at an index, in order, at equal places too."""
-    found = take_apart(parts, x.shape)
+    found = take_apart(tuple([plain(part, x.device) for part in parts]), x.shape)
     is_plain = found.axes == tuple(range(len(found.axes))) and all(part == WHOLE for part in found.slices)
     result = x if is_plain else duplicate(x, "C")
     rows, rest = _rows(_view(result, found), found)
@@ -284,7 +294,7 @@ def _is_unrecorded(target: Tensor, values: Tensor) -> bool:
         target.share().aliases and target.root.node is None and values.node is None))
 
 
-def _write_in_place(rows: Tensor, count: int, positions: np.ndarray, values: Tensor) -> None:
+def _write_in_place(rows: Tensor, count: int, positions: Any, values: Tensor) -> None:
     """Rows of memory replaced, on the CPU."""
     raw, new = rows.raw, values.raw
     table = backend.of(raw)
@@ -324,7 +334,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
     a = as_tensor("take", a)
     flat, axis = (reshape(a, -1), 0) if axis is None else (a, shapes.normalize_axis("take", axis, a.ndim))
     try:
-        positions = in_mode("take", host_positions("take", indices), flat.shape[axis], mode)
+        positions = in_mode("take", positions_of("take", indices, flat.device), flat.shape[axis], mode)
     except backend.Unbatchable as reason:
         return deliver("take", backend.batching.instead("take", reason, flat, indices, axis, mode), out)
     return deliver("take", gathered("take", flat, positions, axis, axis), out)

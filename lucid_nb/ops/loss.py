@@ -13,7 +13,9 @@ from ..backward import raw_runner
 from ..errors import DTypeError, IndexError, ShapeError
 from ..op import Info, Primitive
 from ..register import public
+from .logic import where
 from .movement import as_tensor, astype, permute_dims, reshape
+from .positions import span_of
 from .reduction import sum
 
 
@@ -74,14 +76,14 @@ def cross_entropy(logits: Any, target: Any, /, *, ignore_index: int = -100, redu
     check_target("cross_entropy", logits, target)
     rows, shape = examples(_as(logits, dtypes.real_float("cross_entropy", logits.dtype))), target.shape
     try:
-        check_classes("cross_entropy", target, rows.shape[1], ignore_index)
+        are_classes = check_classes("cross_entropy", target, rows.shape[1], ignore_index)
     except Unbatchable as reason:
         return batching.instead("losses_of_classes", reason, lambda scores, classes: cross_entropy(
             scores, classes, ignore_index=ignore_index, reduction="none"), logits, target, ignore_index, reduction)
     classes = _as(target, dtypes.INT64)
     given, params = (rows, classes if len(shape) == 1 else reshape(classes, -1)), {"ignore_index": ignore_index}
     if reduction == "mean":
-        counted = int(np.count_nonzero(target.to_host() != ignore_index))
+        counted = target.size if are_classes else int(sum(target != ignore_index).item())
         return apply(_mean, given, params | {"count": float(max(counted, 1))})
     losses = apply(_cross_entropy, given, params)
     return sum(losses) if reduction == "sum" else reshape(losses, shape)
@@ -112,11 +114,20 @@ def check_target(op: str, logits: Tensor, target: Tensor) -> None:
 
 
 def check_classes(op: str, target: Tensor, classes: int, other: int | None = None,
-                  meaning: str = "ignore_index=") -> None:
-    """Refuse targets that are no class and not the other number that is allowed, in words after its meaning."""
-    values = target.to_host()
-    if values.size and np.minimum.reduce(values, None) >= 0 and np.maximum.reduce(values, None) < classes:
-        return
+                  meaning: str = "ignore_index=") -> bool:
+    """Refuse targets that are no class and not the other number that is allowed, in words after its meaning; is it
+    nowhere?"""
+    low, high = span_of(target) if target.size else (0, -1)
+    if low >= 0 and high < classes:
+        return other is None or not low <= other <= high
+    low, high = (low, high) if other is None else span_of(where(target == other, 0, target))
+    if not (low >= 0 and high < classes):
+        _refuse_classes(op, target.to_host(), classes, other, meaning)
+    return False
+
+
+def _refuse_classes(op: str, values: np.ndarray, classes: int, other: int | None, meaning: str) -> None:
+    """Name the first target that is no class."""
     bad = (values < 0) | (values >= classes)
     bad = bad if other is None else bad & (values != other)
     if bad.any():

@@ -2,39 +2,12 @@
 
 from typing import Any
 
-import numpy as np
-
 from .. import flops
 from ..apply import apply, operands
 from ..array import Tensor
-from ..backend import Table
-from ..op import Info, Primitive, registry
-from ..shapes import Shape, product
+from ..op import Info, Primitive
 from ..tape import is_recording
 from .movement import as_tensor, to
-
-
-def _positions(table: Table, shape: Shape, places: Any, axis: int) -> Any:
-    """Where places along an axis lie in the flat array of a shape."""
-    stride = product(shape[axis + 1:])
-    lines = np.arange(product(shape[:axis])).reshape((*shape[:axis], *(1,) * (len(shape) - axis)))
-    starts = lines * (shape[axis] * stride) + np.arange(stride).reshape(shape[axis + 1:])
-    if starts.size == 1:
-        return places
-    steps = places if stride == 1 else registry["multiply"].run((places, stride))
-    return registry["add"].run((steps, table.from_numpy(starts)))
-
-
-def _take_along(table: Table, x: Any, places: Any, axis: int) -> Any:
-    shape = tuple(x.shape)
-    return table.gather(table.reshape(x, (product(shape),)), _positions(table, shape, places, axis))
-
-
-def _add_along(table: Table, x: Any, places: Any, values: Any, axis: int) -> Any:
-    shape, count = tuple(x.shape), product(tuple(places.shape))
-    positions = table.reshape(_positions(table, shape, places, axis), (count,))
-    flat = table.scatter_add(table.reshape(x, (product(shape),)), positions, table.reshape(values, (count,)))
-    return table.reshape(flat, shape)
 
 
 def _spread(ops: Any, info: Info, g: Any, places: Any, axis: int) -> Any:
@@ -42,10 +15,11 @@ def _spread(ops: Any, info: Info, g: Any, places: Any, axis: int) -> Any:
     return ops.add_along(ops.zeros(info.shape(0), g), places, g, axis=axis)
 
 
-_take = Primitive("take_along", _take_along,
+_take = Primitive("take_along", lambda table, x, places, axis: table.take_along(x, places, axis),
                   lambda ops, info, g, places, axis: (_spread(ops, info, g, places, axis), None), keeps=(1,),
                   linear=((0,),))
-_add = Primitive("add_along", _add_along,
+_add = Primitive("add_along",
+                 lambda table, x, places, values, axis: table.scatter_along("sum", x, places, values, axis),
                  lambda ops, info, g, places, axis: (g, None, ops.take_along(g, places, axis=axis)), keeps=(1,),
                  flops=flops.per_input(1, 2), linear=((0, 2),))
 _routed = Primitive("routed", lambda table, x, values, places, axis: values,

@@ -5,17 +5,20 @@ merged into one where there are several.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from operator import index as to_index
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .. import backend, shapes
 from ..apply import as_array
-from ..array import Tensor
+from ..array import Tensor, fresh
 from ..errors import IndexError, is_one_of
+from ..op import registry
 from ..shapes import Shape
 
+Positions: TypeAlias = np.ndarray | Tensor      # a tensor's are in the memory of a device, and stay there
 INTEGERS = (int, np.integer)
 WHOLE = slice(None)
 MODES = ("raise", "wrap", "clip")
@@ -26,7 +29,7 @@ FEW = 4096                          # positions up to which NumPy's extremes are
 class Indexer:
     """One array of an index: integers into one axis, or a mask over several."""
 
-    array: np.ndarray
+    array: Positions
     axis: int                   # of what is indexed, the first one
     extents: Shape              # of the axes that it indexes
 
@@ -40,11 +43,24 @@ class Indexer:
         """How many places it chooses from."""
         return shapes.product(self.extents)
 
-    def positions(self) -> np.ndarray:
+    @cached_property
+    def positions(self) -> Positions:
         """Positions in its axes as one, counted from the front, after the bounds check."""
         if self.is_mask:
-            return backend.table("cpu").nonzero(self.array.reshape(-1))[0]
+            return where_true(self.array)
         return counted_from_front("index", self.array, self.axis, self.size)
+
+    @property
+    def ndim(self) -> int:
+        """How many axes its positions have."""
+        return 1 if self.is_mask else self.array.ndim
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of its positions."""
+        if not self.is_mask:
+            return self.array.shape
+        return self.positions.shape if isinstance(self.array, Tensor) else (int(np.count_nonzero(self.array)),)
 
 
 @dataclass(frozen=True)
@@ -57,25 +73,45 @@ class Advanced:
     place: int                  # where the arrays' axes go in the result
 
     @property
+    def ndim(self) -> int:
+        """How many axes the arrays have together."""
+        return max([one.ndim for one in self.indexers])
+
+    @property
     def shape(self) -> Shape:
         """The common shape of the arrays."""
-        return shapes.broadcast_shapes("index", *[
-            (int(np.count_nonzero(one.array)),) if one.is_mask else one.array.shape for one in self.indexers])
+        return shapes.broadcast_shapes("index", *[one.shape for one in self.indexers])
 
-    def merged(self) -> np.ndarray:
+    def merged(self) -> Positions:
         """One position in the merged axes for the positions in each; of no positions none is out of range."""
         if len(self.indexers) == 1:
-            return self.indexers[0].positions()
+            return self.indexers[0].positions
         common = self.shape
         if not shapes.product(common):
             return np.zeros(common, np.int64)
         position: Any = 0
-        for one in self.indexers:
-            position = position * one.size + one.positions()
-        return np.broadcast_to(position, common)
+        for one, positions in zip(self.indexers, beside([one.positions for one in self.indexers])):
+            position = position * one.size + positions
+        return position.broadcast_to(common) if isinstance(position, Tensor) else np.broadcast_to(position, common)
 
 
-def counted_from_front(op: str, positions: np.ndarray, axis: int, size: int) -> np.ndarray:
+def beside(several: list[Positions]) -> list[Positions]:
+    """Positions on one device: those of the host join the others."""
+    there = next((backend.of(one.raw) for one in several if isinstance(one, Tensor)), None)
+    return several if there is None else [one if isinstance(one, Tensor) else fresh(there.from_numpy(one))
+                                          for one in several]
+
+
+def where_true(mask: Positions) -> Positions:
+    """The positions of true elements in C order."""
+    if isinstance(mask, Tensor):
+        table = backend.of(mask.raw)
+        return fresh(table.nonzero(table.reshape(mask.raw, (mask.size,)))[0])
+    found: np.ndarray = backend.table("cpu").nonzero(mask.reshape(-1))[0]
+    return found
+
+
+def counted_from_front(op: str, positions: Positions, axis: int, size: int) -> Positions:
     """Positions counted from the front as int64, after the bounds check."""
     if positions.size == 0:
         return positions.astype(np.int64)
@@ -83,15 +119,52 @@ def counted_from_front(op: str, positions: np.ndarray, axis: int, size: int) -> 
     for extreme in (low, high):
         shapes.check_bounds(extreme, axis, size)
     positions = positions.astype(np.int64, copy=False)
-    return np.where(positions < 0, positions + size, positions) if low < 0 else positions
+    if low >= 0:
+        return positions
+    return changed(positions, "remainder", size) if isinstance(positions, Tensor) else \
+        np.where(positions < 0, positions + size, positions)
 
 
-def extremes(positions: np.ndarray) -> tuple[int, int]:
-    """The smallest and the largest of some integers."""
+def extremes(positions: Positions) -> tuple[int, int]:
+    """The smallest and the largest of some integers: all that is read on the host of those on a device."""
+    if isinstance(positions, Tensor):
+        return _extremes_there(backend.of(positions.raw), positions)
     if positions.size > FEW and positions.dtype == np.int64:
         found: tuple[int, int] = backend.table("cpu").span(positions)
         return found
-    return int(positions.min()), int(positions.max())
+    return int(np.minimum.reduce(positions, None)), int(np.maximum.reduce(positions, None))
+
+
+def _extremes_there(table: backend.Table, x: Tensor) -> tuple[int, int]:
+    axes = tuple(range(x.ndim))
+    low, high = [table.reduce(kind, x.raw, axes, False, x.dtype) for kind in ("min", "max")]
+    return int(table.to_numpy(low)), int(table.to_numpy(high))
+
+
+def changed(positions: Tensor, name: str, number: int) -> Tensor:
+    """Numbers on a device after an elementwise op with a number."""
+    return fresh(registry[name].run((positions.raw, number)))
+
+
+def staying(given: Any, device: str, kinds: str = "iu") -> Tensor | None:
+    """Positions (with `kinds` "b", a mask) in the memory of the device that will use them, which need not leave it."""
+    if not isinstance(given, Tensor) or given.dtype.kind not in kinds:
+        return None
+    given = given.refresh()
+    table = backend.of(given.raw)
+    return given.detach() if table.name == table.device == device != "cpu" else None
+
+
+def span_of(x: Tensor) -> tuple[int, int]:
+    """The smallest and the largest of integers, wherever they lie."""
+    found = staying(x, x.device)
+    return extremes(x.to_host() if found is None else found)
+
+
+def positions_of(op: str, given: Any, device: str) -> Positions:
+    """Integers on the device where they lie and are used, or on the host."""
+    found = staying(given, device)
+    return host_positions(op, given) if found is None else found
 
 
 def host_positions(op: str, given: Any) -> np.ndarray:
@@ -102,7 +175,7 @@ def host_positions(op: str, given: Any) -> np.ndarray:
     return found if found.dtype.kind in "iu" else found.astype(np.int64)
 
 
-def in_mode(op: str, positions: np.ndarray, size: int, mode: str) -> np.ndarray:
+def in_mode(op: str, positions: Positions, size: int, mode: str) -> Positions:
     """Positions brought into range as NumPy's `mode` says; by "raise" they are left alone."""
     if not is_one_of(mode, MODES):
         raise IndexError(f"{op}: mode {mode!r} is unknown. Use one of {', '.join(MODES)}.")
@@ -110,6 +183,10 @@ def in_mode(op: str, positions: np.ndarray, size: int, mode: str) -> np.ndarray:
         return positions
     if size == 0:
         raise IndexError(f"{op}: positions into an axis of size 0. It is empty.")
+    if isinstance(positions, Tensor):
+        positions = positions.astype(np.int64, copy=False)
+        return changed(positions, "remainder", size) if mode == "wrap" else \
+            changed(changed(positions, "maximum", 0), "minimum", size - 1)
     return positions % size if mode == "wrap" else np.clip(positions, 0, size - 1)
 
 
@@ -127,8 +204,8 @@ def is_basic(parts: tuple) -> bool:
     return True
 
 
-def plain(part: Any) -> Any:
-    """A part of an index, with numbers as int and sequences as arrays."""
+def plain(part: Any, device: str = "cpu") -> Any:
+    """A part of an index of what lies on a device, with numbers as int and sequences as arrays."""
     if isinstance(part, (bool, np.bool_)):
         return np.array(part)
     if isinstance(part, INTEGERS):
@@ -137,6 +214,9 @@ def plain(part: Any) -> Any:
         return plain_slice(part)
     if part is None or part is Ellipsis:
         return part
+    there = staying(part, device, "iub")
+    if there is not None and there.ndim:
+        return there
     found = part.to_host() if isinstance(part, Tensor) else as_array("index", part)
     found = found.astype(np.int64) if found.size == 0 and not isinstance(part, (Tensor, np.ndarray)) else found
     if found.dtype.kind not in "iub":
@@ -158,7 +238,7 @@ def plain_slice(part: slice) -> slice:
 
 
 def _is_mask(part: Any) -> bool:
-    return isinstance(part, np.ndarray) and part.dtype.kind == "b"
+    return isinstance(part, Positions) and part.dtype.kind == "b"
 
 
 def _axes_used(part: Any) -> int:
@@ -190,14 +270,14 @@ def _spelled_out(parts: list, shape: Shape) -> list:
 
 
 def take_apart(parts: tuple, shape: Shape) -> Advanced:
-    """The basic part, the arrays and their place in the result, by NumPy's rules."""
+    """The basic part, the arrays and their place in the result, by NumPy's rules; `parts` are plain."""
     slices: list = []
     indexers: list[Indexer] = []
     axes: list[int] = []
     places: list[int] = []
     axis = 0
-    for number, part in enumerate(_spelled_out([plain(part) for part in parts], shape)):
-        if isinstance(part, (int, np.ndarray)):
+    for number, part in enumerate(_spelled_out(list(parts), shape)):
+        if isinstance(part, int | Positions):
             one = _indexer(part, axis, shape)
             is_new = _is_mask(part) and np.ndim(part) == 0           # a new axis, taken once or not at all
             axes += range(len(slices), len(slices) + len(one.extents))
@@ -212,7 +292,7 @@ def take_apart(parts: tuple, shape: Shape) -> Advanced:
         raise IndexError(f"index: no array in {parts!r}. Give arrays of positions, or masks.")
     adjacent = places == list(range(places[0], places[0] + len(places)))
     found = Advanced(tuple(slices), tuple(axes), tuple(indexers), axes[0] if adjacent else 0)
-    shapes.check_ndim("index", max(len(slices), len(slices) - len(axes) + len(found.shape)))
+    shapes.check_ndim("index", max(len(slices), len(slices) - len(axes) + found.ndim))
     return found
 
 
@@ -221,4 +301,4 @@ def _indexer(part: Any, axis: int, shape: Shape) -> Indexer:
         return Indexer(part, axis, part.shape) if part.ndim else Indexer(np.zeros(int(part), np.int64), 0, (1,))
     if isinstance(part, int):
         shapes.check_bounds(part, axis, shape[axis])                 # an array's bounds wait for the common shape
-    return Indexer(np.asarray(part), axis, shape[axis:axis + 1])
+    return Indexer(part if isinstance(part, Tensor) else np.asarray(part), axis, shape[axis:axis + 1])

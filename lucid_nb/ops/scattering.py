@@ -13,17 +13,17 @@ from .. import backend, dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor, fresh
 from ..errors import DTypeError, ShapeError, is_one_of
-from ..op import RESULT, Info, Primitive
-from ..register import public
+from ..op import RESULT, Info, Primitive, registry
+from ..register import functions, public
 from ..shapes import Shape
 from ..storage import Slice, is_viewable
 from .arithmetic import multiply
 from .gathering import along_positions, checked, region_of
-from .indexing import accumulated, as_value, beside, setitem, take
+from .indexing import accumulated, as_value, beside, setitem
 from .logic import where
 from .movement import as_tensor, duplicate, reshape
 from .places import wants_gradient
-from .positions import host_positions, in_mode
+from .positions import Positions, in_mode, positions_of
 
 
 # ---------------------------------------------------------------------------------------------- primitives
@@ -39,11 +39,9 @@ def _pull_set(ops: Any, info: Info, g: Any, index: Any, axis: int) -> tuple:
 
 def _is_last_along(table: backend.Table, index: Any, shape: Shape, axis: int) -> Any:
     """Which positions along an axis no later position repeats."""
-    host = table.to_numpy(index)
-    host = np.where(host < 0, host + shape[axis], host)
-    writer, own = np.zeros(shape, np.int64), np.arange(host.size).reshape(host.shape)
-    np.put_along_axis(writer, host, own, axis)
-    return table.from_numpy(np.take_along_axis(writer, host, axis) == own)
+    own = table.reshape(table.iota(0, 1, shapes.product(tuple(index.shape)), dtypes.INT64), tuple(index.shape))
+    writer = table.scatter_along("set", table.full(shape, 0, dtypes.INT64), index, own, axis)
+    return registry["equal"].run((table.take_along(writer, index, axis), own))
 
 
 def _pull_extreme(ops: Any, info: Info, g: Any, x: Any, index: Any, values: Any, result: Any, kind: str,
@@ -229,7 +227,7 @@ def index_add(x: Any, index: Any, source: Any, /, axis: int = 0, *, alpha: Any =
     """
     x = as_tensor("index_add", x)
     axis = shapes.normalize_axis("index_add", axis, x.ndim)
-    positions = host_positions("index_add", index)
+    positions = positions_of("index_add", index, x.device)
     if positions.ndim != 1:
         raise ShapeError(f"index_add: an index of shape {positions.shape}. Use one axis.")
     x, values = beside(x, source)
@@ -267,13 +265,13 @@ def written(op: str, x: Any) -> Tensor:
     return found
 
 
-def write_flat(op: str, x: Tensor, positions: np.ndarray, values: Tensor) -> None:
+def write_flat(op: str, x: Tensor, positions: Positions, values: Tensor) -> None:
     """Elements of the flat array replaced, the values again and again."""
     if positions.size == 0 or values.size == 0:
         return
     flat_values = reshape(values, -1)
     if flat_values.size != positions.size:
-        flat_values = take(flat_values, np.arange(positions.size) % flat_values.size)
+        flat_values = functions["resize"](flat_values, (positions.size,))
     is_view = is_viewable(x.share(), x.raw, x.steps, (x.size,))
     row = reshape(x, -1)
     setitem(row, positions.reshape(-1), flat_values)
@@ -292,7 +290,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     tensor([5., 0., 0., 6.])
     """
     target = written("put", a)
-    positions = in_mode("put", host_positions("put", ind), target.size, mode)
+    positions = in_mode("put", positions_of("put", ind, target.device), target.size, mode)
     write_flat("put", target, positions, as_value(target, v))
 
 
@@ -309,7 +307,8 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -
     """
     target = written("put_along_axis", arr)
     if axis is None:
-        write_flat("put_along_axis", target, host_positions("put_along_axis", indices), as_value(target, values))
+        positions = positions_of("put_along_axis", indices, target.device)
+        write_flat("put_along_axis", target, positions, as_value(target, values))
         return
     axis = shapes.normalize_axis("put_along_axis", axis, target.ndim)
     index = along_positions("put_along_axis", indices, target, axis)

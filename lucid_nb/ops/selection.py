@@ -16,7 +16,7 @@ from .hosted import hosted
 from .indexing import as_value, beside, compressed, expanded, take
 from .logic import where as choice
 from .movement import as_tensor, astype, check_cast, deliver, items_of, reshape, tensors_of
-from .positions import host_positions, in_mode
+from .positions import Positions, changed, extremes, in_mode, positions_of, span_of, staying, where_true
 from .scattering import write_flat, written
 
 
@@ -79,8 +79,10 @@ def flatnonzero(a: Any) -> Tensor:
 
 
 # ----------------------------------------------------------------------------------------------- by masks
-def _mask(op: str, mask: Any) -> np.ndarray:
-    """A mask on the host; other numbers count where they are not zero."""
+def _mask(op: str, mask: Any, device: str = "cpu") -> Positions:
+    """A mask on the device where it lies and is used, or on the host; other numbers count where they are not zero."""
+    if (there := staying(mask, device, "biufc")) is not None:
+        return there if there.dtype.kind == "b" else changed(there, "not_equal", 0)
     found = mask.to_host() if isinstance(mask, Tensor) else as_array(op, mask)
     dtypes.check_supported(op, found.dtype)
     return found if found.dtype.kind == "b" else found != 0
@@ -96,13 +98,14 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -
     >>> lnb.compress([True, False, True], lnb.tensor([1, 2, 3]))
     tensor([1, 3])
     """
-    a, mask = as_tensor("compress", a), _mask("compress", condition)
+    a = as_tensor("compress", a)
+    mask = _mask("compress", condition, a.device)
     if mask.ndim != 1:
         raise ShapeError(f"compress: a condition of shape {mask.shape}. Use one axis.")
     flat, axis = (reshape(a, -1), 0) if axis is None else (a, shapes.normalize_axis("compress", axis, a.ndim))
     if flat.ndim == 1 and mask.shape == flat.shape:
         return deliver("compress", compressed(flat, mask), out)
-    return deliver("compress", take(flat, np.flatnonzero(mask), axis), out)
+    return deliver("compress", take(flat, where_true(mask), axis), out)
 
 
 def _compress_method(self: Tensor, condition: Any, axis: int | None = None, out: Any = None) -> Tensor:
@@ -121,7 +124,8 @@ def extract(condition: Any, arr: Any) -> Tensor:
     >>> lnb.extract(lnb.tensor([[1, 0], [0, 1]]), lnb.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
     """
-    return compress(_mask("extract", condition).reshape(-1), arr)
+    arr = as_tensor("extract", arr)
+    return compress(_mask("extract", condition, arr.device).reshape(-1), arr)
 
 
 @public()
@@ -132,18 +136,19 @@ def masked_select(x: Any, mask: Any, /) -> Tensor:
     >>> lnb.masked_select(lnb.tensor([[1, 2], [3, 4]]), [True, False])
     tensor([1, 3])
     """
-    x, found = as_tensor("masked_select", x), _bools("masked_select", mask)
+    x = as_tensor("masked_select", x)
+    found = mask if isinstance(mask, Tensor) else as_array("masked_select", mask)
+    if found.dtype.kind != "b":
+        raise DTypeError(f"masked_select: the mask is {found.dtype}. Use bools.")
+    found = _mask("masked_select", found, x.device)
     shape = shapes.broadcast_shapes("masked_select", x.shape, found.shape)
     wide = x if x.shape == shape else x.broadcast_to(shape)
-    return compressed(wide, np.ascontiguousarray(np.broadcast_to(found, shape)))
+    return compressed(wide, _spread(found, shape))
 
 
-def _bools(op: str, mask: Any) -> np.ndarray:
-    """A mask of bools on the host."""
-    found = mask.to_host() if isinstance(mask, Tensor) else as_array(op, mask)
-    if found.dtype.kind != "b":
-        raise DTypeError(f"{op}: the mask is {found.dtype}. Use bools.")
-    return found
+def _spread(x: Positions, shape: tuple[int, ...]) -> Positions:
+    """Broadcast, on the host in memory of its own."""
+    return x.broadcast_to(shape) if isinstance(x, Tensor) else np.ascontiguousarray(np.broadcast_to(x, shape))
 
 
 @public()
@@ -191,20 +196,30 @@ def putmask(x: Any, /, mask: Any, values: Any) -> None:
     >>> x
     tensor([1., 0., 1., 2.])
     """
-    target, places, value = _masked_places("putmask", x, mask, values)
-    if value.size and places.size:
-        write_flat("putmask", target, places, take(value, places % value.size))
+    target = written("putmask", x)
+    found = mask if isinstance(mask, Tensor) else as_operand("putmask", mask, target.device)
+    value = _masked_values("putmask", target, found.shape, values)
+    if value.size and target.size:
+        new = functions["resize"](value, target.shape).astype(target.dtype, copy=False)
+        target[...] = choice(reshape(found, target.shape), new, target)
 
 
-def _masked_places(op: str, x: Any, mask: Any, values: Any) -> tuple[Tensor, np.ndarray, Tensor]:
+def _masked_places(op: str, x: Any, mask: Any, values: Any) -> tuple[Tensor, Positions, Tensor]:
     """What is written into, where its flat mask holds, and values that go into its dtype safely."""
-    target, found = written(op, x), _mask(op, mask)
-    if found.size != target.size:
-        raise ShapeError(f"{op}: a mask of shape {found.shape} for {target.shape}. Make their sizes equal.")
+    target = written(op, x)
+    found = _mask(op, mask, target.device)
+    value = _masked_values(op, target, found.shape, values)
+    return target, where_true(found), reshape(value, -1)
+
+
+def _masked_values(op: str, target: Tensor, shape: tuple[int, ...], values: Any) -> Tensor:
+    """The values for a target with a mask of a shape, if they fit."""
+    if shapes.product(shape) != target.size:
+        raise ShapeError(f"{op}: a mask of shape {shape} for {target.shape}. Make their sizes equal.")
     value = as_value(target, values)
     if isinstance(values, (Tensor, np.ndarray)):             # numbers and lists take the dtype of what is there
         check_cast(op, value.dtype, target.dtype, "safe")
-    return target, np.flatnonzero(found), reshape(value, -1)
+    return value
 
 
 # ------------------------------------------------------------------------------------------------- by choices
@@ -218,14 +233,15 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tensor
     tensor([ 1, 20,  3])
     """
     tensors = list(choices) if isinstance(choices, Tensor) else tensors_of("choose", choices)
-    numbers = in_mode("choose", host_positions("choose", a), len(tensors), mode)
-    if mode == "raise" and numbers.size and (numbers.min() < 0 or numbers.max() >= len(tensors)):
-        raise IndexError(f"choose: numbers from {numbers.min()} to {numbers.max()} for {len(tensors)} choices. "
+    numbers = in_mode("choose", positions_of("choose", a, tensors[0].device if tensors else "cpu"), len(tensors), mode)
+    low, high = extremes(numbers) if mode == "raise" and numbers.size else (0, 0)
+    if low < 0 or high >= len(tensors):
+        raise IndexError(f"choose: numbers from {low} to {high} for {len(tensors)} choices. "
                          f"Use 0 to {len(tensors) - 1}, or another mode.")
     shape = shapes.broadcast_shapes("choose", numbers.shape, *[t.shape for t in tensors])
     dtype = dtypes.promote(tuple(t.dtype for t in tensors))
     stacked = functions["stack"]([t.astype(dtype, copy=False).broadcast_to(shape) for t in tensors])
-    found = take_along_axis(stacked, np.broadcast_to(numbers, shape)[None], axis=0)
+    found = take_along_axis(stacked, _spread(numbers, shape)[None], axis=0)
     return deliver("choose", reshape(found, shape), out)
 
 
@@ -325,15 +341,14 @@ def one_hot(x: Any, /, num_classes: int = -1, *, dtype: Any = None) -> Tensor:
     if x.dtype.kind not in "iu":
         raise DTypeError(f"one_hot: classes are {x.dtype}. Use integers.")
     try:
-        host = x.to_host()
+        low, high = span_of(x) if x.size else (0, -1)
     except backend.Unbatchable as reason:
         return backend.batching.instead("one_hot", reason, x, num_classes, dtype)
-    low, high = (int(host.min()), int(host.max())) if host.size else (0, -1)
     count = shapes.as_integer("one_hot", "num_classes", num_classes)
     if count < -1:
         raise ShapeError(f"one_hot: num_classes is {count}. Use 1 or more, or -1 to count them.")
     if count == -1:
-        if host.size == 0:
+        if x.size == 0:
             raise ShapeError("one_hot: no classes to count. Give num_classes.")
         count = high + 1
     if low < 0 or high >= count:

@@ -70,6 +70,26 @@ def written_where(x, y):
     return z
 
 
+def changed_where(x, y, s):
+    """Arithmetic with what a mask chooses, written back where it came from."""
+    z = 1 * x
+    z[x > 0] += s
+    z[x[:, 0] > 0, 1:] *= 3
+    z[x[:, 0] < 0] -= y
+    mask = x < 0
+    z[mask] = 2 / (z[mask] - 1) + x[mask] * z[mask]
+    z[..., x[0] > 0.5] **= 2
+    return z
+
+
+def put_where(x, y):
+    """putmask, whose values repeat."""
+    z = 1 * x
+    lnb.putmask(z, x > 0, y)
+    lnb.putmask(z, x < -1, 0.5)
+    return z
+
+
 def written_integers_where(i):
     """Floats and integers of other dtypes, written into integers."""
     z = 1 * i
@@ -82,6 +102,13 @@ def written_for_each_place(x):
     """A write whose value has an element for each place."""
     z = 1 * x
     z[x > -9] = x * 2
+    return z
+
+
+def written_by_another(x):
+    """What one mask chooses, written where another holds."""
+    z = 1 * x
+    z[x > -9] = x[x < 9] * 2
     return z
 
 
@@ -208,7 +235,10 @@ CASES = dict(
         lambda x, y: F.cosine_similarity(x, y, 0), V, V), triplet=case(
         lambda x, y, z: F.triplet_margin_loss(x, y, z), (2, 3), (2, 3), (2, 3)),
 
-    written_where=case(written_where, M, (4,)), written_where_whole=case(written_integers_where, classes(9, 5)),
+    written_where=case(written_where, M, (4,)), changed_where=case(changed_where, M, (4,), ()),
+    changed_where_shared=case(changed_where, M, (4,), (), shared=(1, 2)), put_where=case(put_where, M, (5,)),
+    put_where_shared=case(put_where, M, (5,), shared=(1,)),
+    written_where_whole=case(written_integers_where, classes(9, 5)),
     sum_where=case(lambda x: lnb.sum(x, 0, where=x > 0), M), mean_where=case(
         lambda x: lnb.mean(x, where=x > -1), M), var_where=case(lambda x: lnb.var(x, where=x > -1), M),
     nanmax=case(lambda x: lnb.nanmax(x, 0), M), nanargmin=case(lambda x: lnb.nanargmin(x, 0), M), weighted=case(
@@ -237,5 +267,7 @@ CASES = dict(
 
 # What reads values on the host: it runs example by example, with a warning.
 READING = dict(
+    chosen_summed=case(lambda x: x[x > -9].sum(), V), chosen_by_another=case(
+        lambda x: written_by_another(x), V),
     branch=case(lambda x: x if x.sum() > 0 else -2 * x, V), item=case(lambda x: x * float(x[0]), V),
     mask=case(lambda x: lnb.where(x > 0, x, 0)[x > -9], V), chosen=case(written_for_each_place, V))

@@ -1,4 +1,4 @@
-"""Without a GPU that works: `devices()` lacks "cuda", and asking for it raises BackendError with the line that mends it.
+"""Without a GPU that works `devices()` lacks "cuda", and asking for it raises BackendError with the line that mends it.
 
 Each case is a machine of its own: a process in which numba-cuda says what it says there.
 """
@@ -33,8 +33,8 @@ MACHINES = {
     "no GPU": (DRIVER.format(context=SAYS.format(text="Error at driver init: \nCall to cuInit results in "
                                                  "CUDA_ERROR_NO_DEVICE (100):"), version=(13, 0), compiler=True),
                "CUDA_VISIBLE_DEVICES"),
-    "driver too old to begin": (DRIVER.format(context=SAYS.format(text="Call to cuInit results in CUDA_ERROR_SYSTEM_DRIVER_"
-                                              "MISMATCH: INSUFFICIENT_DRIVER"), version=(11, 4), compiler=True),
+    "driver too old to begin": (DRIVER.format(context=SAYS.format(text="Call to cuInit results in CUDA_ERROR_"
+                                              "INSUFFICIENT_DRIVER"), version=(11, 4), compiler=True),
                                 "Update NVIDIA's driver to 580 or newer"),
     "driver too old to run programs": (DRIVER.format(context="return None", version=(12, 4), compiler=True),
                                        "knows CUDA 12.4, and programs are for 13.0. Update NVIDIA's driver"),

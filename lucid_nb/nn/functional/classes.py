@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from ...array import Tensor
-from ...backend import Unbatchable, batching
+from ...array import Tensor, fresh
+from ...backend import Unbatchable, batching, table
 from ...creation import asarray
-from ...dtypes import is_inexact
+from ...dtypes import INT64, is_inexact
 from ...errors import ConfigError, DTypeError, ShapeError
 from ...ops import loss, norm, selection
 from ...ops import loss_terms as terms
+from ...ops.gathering import take_along_axis
 from ...ops.hosted import hosted
 from ...ops.logic import where
 from .loss import as_scores, beside, check_alike, check_reduction, reduced
@@ -71,19 +72,18 @@ def along_classes(weight: Tensor, logits: Tensor) -> Tensor:
     return weight.reshape(shape)
 
 
-def _counts(goal: np.ndarray, ignore_index: int, weight: Tensor | None, like: Tensor) -> Tensor:
+def _counts(valid: Tensor, goal: Tensor, weight: Tensor | None, like: Tensor) -> Tensor:
     """What each example counts: 0 where its target is ignored, otherwise 1 or its class's weight."""
-    valid = goal != ignore_index
-    scale = asarray(valid, device=like.device).astype(like.dtype)
-    return scale if weight is None else scale * weight[np.where(valid, goal, 0)]
+    scale = valid.astype(like.dtype)
+    return scale if weight is None else scale * weight.take(where(valid, goal, 0))
 
 
-def _averaged(losses: Tensor, scale: Tensor, kind: str, is_any: bool) -> Tensor:
+def _averaged(losses: Tensor, scale: Tensor, kind: str, valid: Tensor) -> Tensor:
     """The losses, reduced; the mean divides by what the examples count, and is 0 where none does."""
     if kind == "none":
         return losses
     total = losses.sum()
-    return total / scale.sum() if kind == "mean" and is_any else total
+    return total / where(valid.any(), scale.sum(), 1) if kind == "mean" else total
 
 
 @hosted
@@ -91,16 +91,16 @@ def with_classes(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_i
                  smoothing: float) -> Tensor:
     """Integer targets with weights or smoothing."""
     losses = loss.cross_entropy(logits, target, ignore_index=ignore_index, reduction="none")
-    goal = target.to_host()
-    scale = _counts(goal, ignore_index, weight, losses)
+    valid = target != ignore_index
+    scale = _counts(valid, target, weight, losses)
     losses = losses * scale
     if smoothing:
         spread = smoothing / logits.shape[class_axis(logits)]
         log_p = norm.log_softmax(logits, class_axis(logits))
         log_p = log_p if weight is None else log_p * along_classes(weight, logits)
-        even = log_p.sum(class_axis(logits)) * _counts(goal, ignore_index, None, losses)
+        even = log_p.sum(class_axis(logits)) * _counts(valid, target, None, losses)
         losses = losses * (1 - smoothing) - even * spread
-    return _averaged(losses, scale, kind, bool((goal != ignore_index).any()))
+    return _averaged(losses, scale, kind, valid)
 
 
 def with_probabilities(logits: Tensor, target: Tensor, weight: Tensor | None, kind: str, smoothing: float) -> Tensor:
@@ -135,22 +135,20 @@ def nll_loss(input: Any, target: Any, weight: Any = None, ignore_index: int = -1
     loss.check_target("nll_loss", scores, goal)
     rows = loss.examples(scores)
     try:
-        loss.check_classes("nll_loss", goal, rows.shape[1], ignore_index)
+        are_classes = loss.check_classes("nll_loss", goal, rows.shape[1], ignore_index)
     except Unbatchable as reason:
         if weight is not None:
             raise
         return batching.instead("losses_of_classes", reason, lambda scores, classes: nll_loss(
             scores, classes, None, ignore_index, "none"), scores, goal, ignore_index, reduction)
     factor = None if weight is None else class_weight("nll_loss", scores, weight)
-    host = goal.to_host()
-    valid = host != ignore_index
-    places = np.arange(rows.shape[0]) * rows.shape[1] + np.where(valid, host, 0).reshape(-1)
-    losses = -rows.reshape(-1).take(asarray(places, device=scores.device)).reshape(host.shape)
-    if factor is None and valid.all() and valid.size:
+    valid = goal != ignore_index
+    places = where(valid, goal, 0).reshape(-1, 1)
+    losses = -take_along_axis(rows, places, 1).reshape(goal.shape)
+    if factor is None and are_classes and goal.size:
         return reduced(losses, reduction)
-    scale = _counts(host, ignore_index, factor, scores)
-    losses = where(asarray(valid, device=scores.device), losses, 0) * scale
-    return _averaged(losses, scale, reduction, bool(valid.any()))
+    scale = _counts(valid, goal, factor, scores)
+    return _averaged(where(valid, losses, 0) * scale, scale, reduction, valid)
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
@@ -168,7 +166,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
 # ---------------------------------------------------------------------------------------------------- margins
 def _is_class(classes: int, target: Tensor) -> Tensor:
     """True at the class of each example: (batch, classes)."""
-    return asarray(np.arange(classes), device=target.device) == target.reshape(-1, 1)
+    return fresh(table(target.device).iota(0, 1, classes, INT64)) == target.reshape(-1, 1)
 
 
 @hosted

@@ -74,7 +74,7 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float 
 
     `input` is (bags, size), or (numbers,) with `offsets` where bags begin (and, with include_last_offset, where the
     last ends). Rows `padding_idx` do not count; a bag of nothing gives 0. `per_sample_weights`, like `input`, multiply
-    the rows of a sum. Other arguments as `embedding`.
+    the rows of a sum. Other arguments as `embedding`. The bags are laid out on the host.
 
     >>> lnb.nn.functional.embedding_bag([0, 1, 1], [[1.0], [2.0]], offsets=[0, 2], mode="sum").tolist()
     [[3.0], [2.0]]
@@ -84,7 +84,8 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float 
     check_bag("embedding_bag", mode)
     if per_sample_weights is not None and mode != "sum":
         raise ConfigError(f"embedding_bag: per_sample_weights with mode {mode!r}. Use mode='sum'.")
-    positions = ops.rows_of("embedding_bag", weight, input)
+    positions = host_positions("embedding_bag", input)
+    ops.check_rows("embedding_bag", weight, positions)
     owners, count = _owners(positions, offsets, include_last_offset)
     factors = None if per_sample_weights is None else _factors(per_sample_weights, positions, weight)
     positions = positions.reshape(-1)
