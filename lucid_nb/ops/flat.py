@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, shapes
 from ..apply import as_operand
 from ..array import Tensor
 from ..errors import DTypeError, IndexError, ShapeError
@@ -98,6 +98,22 @@ def _set_flat(self: Tensor, value: Any) -> None:
 
 
 Tensor.flat = property(flat, _set_flat, doc=flat.__doc__)  # type: ignore[assignment, method-assign]
+
+
+def _set_shape(self: Tensor, shape: Any) -> None:
+    """Let the tensor itself have other extents, as NumPy's `x.shape = ...`: the same memory, and the same graph."""
+    self.check_writable("shape")
+    try:
+        seen = reshape(self, shapes.as_shape("shape", shape), copy=False)
+    except ShapeError as error:
+        if "copy" not in str(error):
+            raise
+        raise AttributeError(f"shape: {self.shape} to {shape} needs a copy. Use reshape.") from None
+    for slot in ("raw", "node", "storage", "steps", "root", "generation", "version"):
+        setattr(self, slot, getattr(seen, slot))
+
+
+Tensor.shape = property(Tensor.shape.fget, _set_shape, doc=Tensor.shape.__doc__)  # type: ignore
 
 
 # ------------------------------------------------------------------------------------------- whole tensors

@@ -110,3 +110,32 @@ def test_copyto_casts_as_numpys(target, source, casting, where):
         return
     lnb.copyto(x, value, casting=casting, where=where)
     assert x.tolist() == array.tolist()
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda_simulator), "mlx"])
+def test_a_shape_is_set_in_place(device):
+    if device == "mlx":
+        pytest.importorskip("mlx.core")
+    x = lnb.arange(6, device=device)
+    other = x[2:]
+    x.shape = 2, -1
+    x[1, 2] = 9
+    assert x.shape == (2, 3) and x.tolist() == [[0, 1, 2], [3, 4, 9]] and other.tolist() == [2, 3, 4, 9]
+    with pytest.raises(ValueError, match="reshape: "):
+        x.shape = 4
+    turned = x.T
+    if device != "mlx":                        # where transposed memory has the order of its steps
+        with pytest.raises(AttributeError, match=r"shape: \(3, 2\) to 6 needs a copy. Use reshape."):
+            turned.shape = 6
+
+
+def test_a_shape_that_is_set_keeps_the_graph():
+    leaf = lnb.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    x = leaf * leaf
+    x.shape = 2, 2
+    x[0].sum().backward()
+    assert leaf.grad.tolist() == [2.0, 4.0, 0.0, 0.0]
+    with pytest.raises(lnb.GradError, match="shape: the tensor is a leaf"):
+        leaf.shape = 2, 2
+    with pytest.raises(lnb.ShapeError, match="0-d result is a value"):
+        x.sum().shape = 1
