@@ -55,3 +55,14 @@ def test_limits_of_floats_are_pythons_numbers():
         assert (ours.bits, ours.dtype) == (theirs.bits, theirs.dtype)
         assert str(ours) == str(theirs)
     assert (lnb.ones(1, dtype="float32") + lnb.finfo("float32").eps).dtype == lnb.float32
+
+
+def test_copies_of_numbers_in_memory_can_be_written_as_numpys():
+    for make in (lambda m: m.asarray(m.zeros(()), copy=True), lambda m: m.array(m.ones(3).sum()),
+                 lambda m: m.zeros(()).copy(), lambda m: m.zeros(()).astype("int8"), lambda m: m.copy(m.zeros(()))):
+        ours, theirs = make(lnb), make(np)
+        ours[()] = theirs[()] = 1
+        assert ours.item() == theirs.item() == 1
+    for value in (lnb.ones(3).sum(), lnb.ones(3)[0], lnb.ones(3).sum().copy()):
+        with pytest.raises(ValueError, match="0-d result is a value"):
+            value[()] = 1
