@@ -15,14 +15,18 @@ def fourier(kind: str, raw: np.ndarray, axes: tuple[int, ...], sizes: tuple[int,
 
     `factor` multiplies what a half spectrum says twice: all but the mean and, where the size is even, the last.
     """
-    twice = (slice(None),) * axes[-1] + (slice(1, (sizes[-1] + 1) // 2),)
     if factor != 1 and kind == "irfft":
         raw = raw.copy()
-        raw[twice] *= factor
+        raw[_twice(axes[-1], sizes[-1])] *= factor
     found = (ALONG_ONE[kind](raw, sizes[0], axes[0], norm) if len(axes) == 1 else
              ALONG_MANY[kind](raw, sizes, axes, norm))
     if factor != 1 and kind == "rfft":
-        found[twice] *= factor
+        found[_twice(axes[-1], sizes[-1])] *= factor
     if raw.size == 0:                         # NumPy's irfft of an axis without elements reads what is not there
         found.fill(0)
     return found
+
+
+def _twice(axis: int, size: int) -> tuple[slice, ...]:
+    """Of a half spectrum, what stands for two elements."""
+    return (slice(None),) * axis + (slice(1, (size + 1) // 2),)

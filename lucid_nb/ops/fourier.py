@@ -14,12 +14,11 @@ from ..apply import apply
 from ..array import Tensor
 from ..backend import entry
 from ..errors import ConfigError, DTypeError, ShapeError, told
-from ..op import ALL, Info, Primitive
+from ..op import ALL, Info, Primitive, registry
 from ..register import functions
 from ..shapes import Shape
 from ..storage import Slice
-from .axes import roll
-from .movement import as_tensor, astype, deliver
+from .movement import as_tensor, astype, deliver, duplicate
 
 Axes = Sequence[int] | None
 OPPOSITE = {"fft": "ifft", "ifft": "fft", "rfft": "irfft", "irfft": "rfft"}
@@ -74,10 +73,9 @@ def _count(op: str, n: Any) -> int:
         raise DTypeError(f"{op}: n is {told(n)}. Use an integer.") from None
 
 
-def _check_count(op: str, size: int) -> int:
+def _check_count(op: str, size: int) -> None:
     if size < 1:
         raise ShapeError(f"{op}: {size} elements to transform. There must be 1 or more.")
-    return size
 
 
 def _along_one(op: str, kind: str, a: Any, n: Any, axis: int, norm: str) -> Tensor:
@@ -88,19 +86,21 @@ def _along_one(op: str, kind: str, a: Any, n: Any, axis: int, norm: str) -> Tens
         n = (x.shape[axis] - 1) * 2 if kind == "irfft" else x.shape[axis]
     elif type(n) is not int:
         n = _count(op, n)
-    how = {"kind": kind, "axes": (axis,), "sizes": (_check_count(op, n),), "norm": norm, "factor": 1}
-    found: Tensor = apply(_fourier, (x,), how)
+    _check_count(op, n)
+    found: Tensor = apply(_fourier, (x,), {"kind": kind, "axes": (axis,), "sizes": (n,), "norm": norm, "factor": 1})
     return found
 
 
 def _sizes_and_axes(op: str, kind: str, x: Tensor, s: Any, axes: Any) -> tuple[Shape, Shape]:
     """The sizes and the axes of a transform over several; -1 in `s` is the size of that axis."""
+    if s is axes is None:
+        whole = x.shape
+        return (whole if kind != "irfft" or not whole else (*whole[:-1], (whole[-1] - 1) * 2)), tuple(range(x.ndim))
     if s is not None and axes is None:
         warnings.warn(f"{op}: axes should not be None where s is given, as in NumPy 2. Name the axes.",
                       DeprecationWarning, stacklevel=4)
         axes = range(-len(tuple(s)), 0)
-    given = tuple(range(x.ndim)) if axes is None else shapes.as_shape(op, axes)
-    found = tuple([shapes.normalize_axis(op, axis, x.ndim) for axis in given])
+    found = tuple([shapes.normalize_axis(op, axis, x.ndim) for axis in shapes.as_shape(op, axes)])
     own = [x.shape[axis] for axis in found]
     if s is None:
         sizes = [*own[:-1], (own[-1] - 1) * 2] if kind == "irfft" and own else own
@@ -109,7 +109,7 @@ def _sizes_and_axes(op: str, kind: str, x: Tensor, s: Any, axes: Any) -> tuple[S
         if len(wanted) != len(found):
             raise ShapeError(f"{op}: {len(wanted)} sizes s for {len(found)} axes. Give one for each.")
         sizes = [size if given == -1 else given for given, size in zip(wanted, own)]
-    return tuple([_check_count(op, size) for size in sizes]), found
+    return tuple(sizes), found
 
 
 def _along_many(op: str, kind: str, a: Any, s: Any, axes: Any, norm: Any, out: Any) -> Tensor:
@@ -120,7 +120,8 @@ def _along_many(op: str, kind: str, a: Any, s: Any, axes: Any, norm: Any, out: A
         if kind in ("rfft", "irfft"):
             raise shapes.AxisError(f"{op}: no axes. Name at least one.")
         return deliver(op, x, out)
-    if len(set(found)) == len(found):
+    _check_count(op, min(sizes))
+    if len(found) == 1 or axes is None or len(set(found)) == len(found):
         how = {"kind": kind, "axes": found, "sizes": sizes, "norm": scale, "factor": 1}
         return deliver(op, apply(_fourier, (x,), how), out)
     kinds = [kind.replace("r", "")] * (len(found) - 1) + [kind]
@@ -316,6 +317,11 @@ def ifftshift(x: Any, axes: int | Axes = None) -> Tensor:
 
 def _shifted(op: str, x: Any, axes: int | Axes, sign: int) -> Tensor:
     x = as_tensor(op, x)
-    found = tuple([shapes.normalize_axis(op, axis, x.ndim) for axis in
-                   (range(x.ndim) if axes is None else shapes.as_shape(op, axes))])
-    return roll(x, tuple([sign * (x.shape[axis] // 2) for axis in found]), found)
+    shape, ndim = x.shape, x.ndim
+    moves = [0] * ndim
+    for axis in range(ndim) if axes is None else shapes.as_shape(op, axes):
+        axis = shapes.normalize_axis(op, axis, ndim)
+        moves[axis] += sign * (shape[axis] // 2)
+    shifts = tuple([move % size if size else 0 for move, size in zip(moves, shape)])
+    found: Tensor = apply(registry["roll_by"], (x,), {"shifts": shifts}) if any(shifts) else duplicate(x, "C")
+    return found
