@@ -16,6 +16,22 @@ class Array:
     def __init__(self, content):
         self.content = content
 
+    def all(self):
+        return self.content.all()
+
+    def copy(self):
+        return Array(self.content.copy())
+
+    def __getitem__(self, place):
+        return Array(self.content[place])
+
+    def __setitem__(self, place, value):
+        self.content[place] = value.content
+
+    def __imul__(self, factor):
+        self.content *= factor
+        return self
+
     @property
     def __cuda_array_interface__(self):
         held = self.content

@@ -1,11 +1,18 @@
 """What CuPy does for the table where it is installed: how it sees memory, and what happens when it refuses."""
 
+import inspect
+import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+import lucid_nb as lnb
 import lucid_nb.cuda as table
 from lucid_nb import config
-from lucid_nb.cuda import cupy, runtime
+from lucid_nb.cuda import algebra, cupy, runtime
+from lucid_nb.errors import LinAlgError
 
 from .fake_cupy import FakeCupy
 
@@ -23,6 +30,7 @@ def fake(monkeypatch):
     def use(refuses=None):
         made = FakeCupy(refuses)
         monkeypatch.setattr(cupy, "module", lambda: made)
+        monkeypatch.setitem(sys.modules, "cupyx", SimpleNamespace(errstate=lambda linalg: nullcontext()))
         return made
     monkeypatch.setattr(cupy, "_refused", set())
     monkeypatch.setattr(runtime, "address", lambda flat: flat.array._ary.ctypes.data)
@@ -83,6 +91,73 @@ def test_without_memory_it_is_asked_again(fake):
     assert made.calls == ["sort", "sort"]
 
 
+# -------------------------------------------------------------------------------------------- transforms, algebra
+def on_both(function, x):
+    """What a function gives on the device and on the host, with its gradient."""
+    found = []
+    for device in ("cuda", "cpu"):
+        given = lnb.tensor(x, device=device, requires_grad=True)
+        result = function(given)
+        leaves = result if isinstance(result, tuple) else (result,)
+        lnb.sum(lnb.abs(leaves[-1])).backward()
+        found.append([*(leaf.detach().to("cpu").numpy() for leaf in leaves), given.grad.to("cpu").numpy()])
+    return found
+
+
+TRANSFORMS = {
+    "fft": lambda x: lnb.fft.fft(x), "ifft": lambda x: lnb.fft.ifft(x, 7, 0, "ortho"),
+    "rfft": lambda x: lnb.fft.rfft(x), "rfft odd": lambda x: lnb.fft.rfft(x, 5),
+    "irfft": lambda x: lnb.fft.irfft(x), "rfft2": lambda x: lnb.fft.rfft2(x), "irfftn": lambda x: lnb.fft.irfftn(x),
+}
+
+
+@simulated
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_and_their_gradients_are_those_of_the_host(fake, name, dtype):
+    made = fake()
+    for got, wanted in zip(*on_both(TRANSFORMS[name], np.random.default_rng(0).standard_normal((4, 6)).astype(dtype))):
+        assert got.dtype == wanted.dtype
+        np.testing.assert_allclose(got, wanted, rtol=1e-12 if dtype == "float64" else 1e-4, atol=1e-6)
+    assert len(made.calls) == 2 and all("fft" in call for call in made.calls)
+
+
+ROUTINES = {
+    "inv": lambda a: lnb.linalg.inv(a), "solve": lambda a: lnb.linalg.solve(a, a + 1),
+    "det": lambda a: lnb.linalg.det(a), "slogdet": lambda a: tuple(lnb.linalg.slogdet(a)),
+    "qr": lambda a: tuple(lnb.linalg.qr(a)),
+    "cholesky": lambda a: lnb.linalg.cholesky(a @ a.mT), "svd": lambda a: lnb.linalg.svd(a)[1],
+    "eigh": lambda a: tuple(lnb.linalg.eigh(a + a.mT)), "eigvalsh": lambda a: lnb.linalg.eigvalsh(a + a.mT, "U"),
+}
+
+
+@simulated
+@pytest.mark.parametrize("name", ROUTINES)
+def test_routines_and_their_gradients_are_those_of_the_host(fake, name):
+    made, x = fake(), np.random.default_rng(0).standard_normal((2, 3, 3)) + 3 * np.eye(3)
+    for got, wanted in zip(*on_both(ROUTINES[name], x)):
+        np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-12)
+    assert name in made.calls
+
+
+@simulated
+def test_what_has_no_answer_is_the_host_s_to_say(fake):
+    made = fake(np.linalg.LinAlgError("singular"))
+    for _ in range(2):
+        with pytest.raises(LinAlgError, match="inv: Singular matrix"):
+            lnb.linalg.inv(lnb.zeros((2, 2), device="cuda"))
+    assert made.calls == ["isfinite"] * 2
+
+
+@simulated
+def test_what_cupy_lacks_is_done_on_the_host(fake):
+    made = fake()
+    a = lnb.tensor([[4.0, 1.0], [1.0, 3.0]], device="cuda")
+    np.testing.assert_allclose(lnb.linalg.cholesky(a, upper=True).to("cpu").numpy(), np.linalg.cholesky(
+        a.to("cpu").numpy(), upper=True))
+    assert lnb.linalg.eigvals(a).device == a.device and not made.calls
+
+
 # --------------------------------------------------------------------------------------------------------- memory
 @simulated
 @pytest.mark.parametrize("axes, part", [((0, 1), (slice(None),) * 2), ((1, 0), (slice(1, None), slice(None, None, 2))),
@@ -106,3 +181,15 @@ def test_the_package_has_all_that_is_called():
     assert callable(package.cuda.ExternalStream) and callable(package.cuda.using_allocator)
     for name in ("sort", "argsort"):
         assert "stable" in getattr(package, name).__doc__
+
+
+def test_routines_and_transforms_of_the_package_take_what_they_are_given():
+    package = cupy.module()
+    if package is None:
+        pytest.skip("cupy-cuda13x is not installed (the extra cupy brings it)")
+    rest = {"qr": ["mode"], "svd": ["full_matrices"], "eigh": ["UPLO"], "eigvalsh": ["UPLO"], "solve": ["b"]}
+    for name in algebra.ROUTINES:
+        names = list(inspect.signature(getattr(package.linalg, name)).parameters)
+        assert names[:1 + len(rest.get(name, []))] == ["a", *rest.get(name, [])]
+    for kind in ("fft", "ifft", "rfft", "irfft"):
+        assert list(inspect.signature(getattr(package.fft, kind + "n")).parameters) == ["a", "s", "axes", "norm"]
