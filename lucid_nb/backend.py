@@ -83,8 +83,14 @@ def of(raw: Any) -> Table:
 
 
 def entry(table: Table, name: str) -> Callable:
-    """An entry of the table, or the CPU's with its arrays copied to the host and its results back."""
-    return getattr(table, name) if table.has(name) else partial(_on_host, table, name)
+    """An entry of the table, or the CPU's with its arrays copied to the host and its results back: where there is none,
+    or where it gives NotImplemented."""
+    return partial(_there_or_on_host, table, name)
+
+
+def _there_or_on_host(device: Table, name: str, *arguments: Any) -> Any:
+    found = getattr(device, name)(*arguments) if device.has(name) else NotImplemented
+    return _on_host(device, name, *arguments) if found is NotImplemented else found
 
 
 def _on_host(device: Table, name: str, *arguments: Any) -> Any:

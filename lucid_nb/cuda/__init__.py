@@ -7,6 +7,7 @@ Importing this folder imports numba-cuda and touches no driver; where numba-cuda
 import numpy as np
 
 from . import runtime
+from .algebra import fourier, linalg
 from .array import DeviceArray, as_strided, broadcast_to, empty, from_numpy, permute, reinterpret
 from .array import slice_view as slice
 from .attention import attention, attention_grad
@@ -49,7 +50,7 @@ from .vocabulary import NATIVE as _NATIVE
 DEVICE = "cuda"
 ALIASES = True
 RAW_TYPES = (DeviceArray,)
-UNSUPPORTED: dict[str, str] = {"linalg": "LAPACK works on the host: ops go there."}
+UNSUPPORTED: dict[str, str] = {}
 HALVES = frozenset({"normalize"})        # entries that take half floats beside weights in float32
 
 

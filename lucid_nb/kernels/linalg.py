@@ -142,4 +142,5 @@ ROUTINES: dict[str, Callable[..., Any]] = {
     "svdvals": spectral.values, "spectral_map": spectral.mapped, "spectral_parts": spectral.parts,
     "spectral_turn": spectral.turned, "cofactors": determinants.cofactors, "cofactor_turn": determinants.turned,
     "reciprocals": unique_parts.reciprocals, "determined": unique_parts.determined,
+    "independent": unique_parts.independent,
 }

@@ -33,9 +33,20 @@ def determined(m: np.ndarray, factor: np.ndarray, op: str, kind: str) -> np.ndar
     one = np.eye(m.shape[-2], m.shape[-1]) == 1
     wrong = {"ties": lambda: np.where((factor == 0) & ~one, m, 0), "phases": lambda: np.where(one, m.imag, 0),
              "columns": lambda: np.where(factor == 0, m, 0), "rotations": lambda: m - adjoint(m)}[kind]()
-    allowed = np.sqrt(np.finfo(m.dtype).eps) * np.abs(m).max(axis=(-2, -1), keepdims=True, initial=0)
+    rounding = np.finfo(m.dtype).eps
+    allowed = np.sqrt(rounding) * np.abs(m).max(axis=(-2, -1), keepdims=True, initial=0) + 100 * rounding
     if (np.abs(wrong) > allowed).any():
         raise GradError(f"{op}: {REASONS[kind]}")
+    return m
+
+
+def independent(m: np.ndarray, op: str) -> np.ndarray:
+    """Eigenvectors, if they are independent; otherwise GradError: the matrix is defective."""
+    values = np.linalg.svd(m, compute_uv=False)
+    least = m.shape[-1] * np.finfo(m.dtype).eps * values.max(axis=-1, initial=0)
+    if (values.min(axis=-1, initial=np.inf) <= least).any():
+        raise GradError(f"{op}: a matrix is defective, its eigenvectors are dependent, so it has no gradient. Move it "
+                        "a little.")
     return m
 
 

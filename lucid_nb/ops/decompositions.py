@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .. import flops
 from ..apply import apply
 from ..array import Tensor
@@ -11,6 +13,7 @@ from ..tape import is_recording
 from .lapack import adjoint, block, hermitian_part, matrices, needs_inverse, over_triangle, padded, primitive, product
 from .lapack import total as sum_of
 from .linalg import matmul
+from .movement import astype
 from .reduction import argmax
 
 ALL = slice(None)
@@ -217,4 +220,4 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
     if permute_l:
         return matmul(p, low), up
     p = p.real if p.dtype.kind == "c" else p
-    return (argmax(p, axis=-1) if p_indices else p), low, up
+    return (astype(argmax(p, axis=-1), np.dtype("int32")) if p_indices else p), low, up

@@ -8,9 +8,7 @@ from ..array import Tensor
 from ..errors import ShapeError
 from ..op import Info
 from ..tape import is_recording
-from .lapack import adjoint, as_row, diagonal, hermitian_part, matrices, needs_inverse, primitive, product, total
-
-DEFECTIVE = "a matrix is defective: its eigenvectors are dependent"
+from .lapack import adjoint, as_row, diagonal, hermitian_part, matrices, primitive, product, total
 
 
 # ------------------------------------------------------------------------------------------------- Hermitian
@@ -53,7 +51,7 @@ _eigvalsh = primitive("eigvalsh", _pull_eigvalsh, (0,), flops.square_matrices(4 
 # --------------------------------------------------------------------------------------------------- general
 def _pull_eig(ops: Any, info: Info, g: dict[int, Any], values: Any, vectors: Any) -> tuple:
     """V^-H (diag(g) + (V^H G - V^H V diag(V^H G)) / gaps) V^H: the columns of V keep the length 1."""
-    turned, middle = adjoint(ops, vectors), None
+    turned, middle = adjoint(ops, ops.independent(vectors, op="eig")), None
     if 1 in g:
         factor = ops.reciprocals(values, kind="gaps")
         inner = _checked(ops, "eig", product(ops, turned, g[1]), factor)
@@ -62,15 +60,13 @@ def _pull_eig(ops: Any, info: Info, g: dict[int, Any], values: Any, vectors: Any
     scaled = None
     if 0 in g:
         scaled = ops.multiply(ops.reshape(g[0], shape=(*g[0].shape, 1)), turned)
-    with needs_inverse("eig", DEFECTIVE):
-        return (ops.solve(turned, total(ops, middle, scaled)),)
+    return (ops.solve(turned, total(ops, middle, scaled)),)
 
 
 def _push_eig(node: Any, tangents: Any, ops: Any) -> dict[int, Any]:
     values, vectors = node.op.kept(node, ops)
     tangent = ops.cast(tangents[0], dtype=node.like[2][1])
-    with needs_inverse("eig", DEFECTIVE):
-        inner = ops.solve(vectors, product(ops, tangent, vectors))
+    inner = ops.solve(ops.independent(vectors, op="eig"), product(ops, tangent, vectors))
     factor = ops.reciprocals(values, kind="gaps")
     moved = product(ops, vectors, ops.multiply(ops.determined(inner, factor, op="eig", kind="ties"), factor))
     along = ops.sum(ops.multiply(ops.conjugate(vectors), moved), axes=(len(moved.shape) - 2,), keepdims=True)

@@ -180,3 +180,4 @@ def _pull_reciprocals(ops: Any, info: Info, g: Any, values: Any, found: Any, kin
 # See kernels/unique_parts.py. Forward mode runs `determined` on tangents, which alone say whether a derivative exists.
 primitive("reciprocals", _pull_reciprocals, (0, 1), flops.per_result(2))
 primitive("determined", lambda ops, info, g, factor, op, kind: (g, None), (1,), flops.per_result(1), linear=((0,),))
+primitive("independent", lambda ops, info, g, op: (g,), (), flops.singular_values)
