@@ -205,7 +205,8 @@ class Kernel:
                  for raw in map(np.asarray, raws)]
         given = self.ufunc(*words)
         found = given if type(given) is tuple else (given,)
-        views = tuple([np.asarray(g).view(dtype) for g, dtype in zip(found, self.results)])
+        views = tuple([g.view(dtype) if g.shape else np.asarray(g).view(dtype)[()]     # of numbers a number
+                       for g, dtype in zip(found, self.results)])
         return views if len(views) > 1 else views[0]
 
     def large(self, *raws: np.ndarray) -> Any:
@@ -294,15 +295,31 @@ def _dtype(name: str) -> np.dtype:
 
 
 def result_layout(raws: Sequence[np.ndarray]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The broadcast shape, and its axes from the slowest to the fastest in memory: those of the largest operand."""
+    """The broadcast shape, and its axes from the slowest to the fastest in memory, as NumPy's iterator orders them."""
     first = raws[0]
     shape = first.shape if all(raw.shape == first.shape or not raw.ndim for raw in raws) else \
         np.broadcast_shapes(*[raw.shape for raw in raws])
-    leader = next((raw for raw in raws if raw.shape == shape), None)
-    if leader is None or leader.flags.c_contiguous:
-        return shape, tuple(range(len(shape)))
-    order = sorted(range(len(shape)), key=lambda axis: -abs(leader.strides[axis]) if shape[axis] > 1 else 0)
-    return shape, tuple(order)
+    order = list(range(len(shape)))[::-1]
+    if all(raw.flags.c_contiguous for raw in raws):
+        return shape, tuple(order[::-1])
+    strides = [tuple([0 if size == 1 else stride for stride, size in zip(np.broadcast_to(raw, shape).strides, shape)])
+               for raw in raws]
+    for place in range(1, len(order)):
+        axis, target = order[place], place
+        for before in range(place - 1, -1, -1):
+            is_faster = runs_faster(axis, order[before], strides)
+            if is_faster is False:
+                break
+            target = before if is_faster else target
+        order.insert(target, order.pop(place))
+    return shape, tuple(order[::-1])
+
+
+def runs_faster(axis: int, other: int, strides: Sequence[tuple[int, ...]]) -> bool | None:
+    """Does an axis run faster in memory than one behind it? None where no operand tells; where they differ it does
+    not, and the order of the axes stays."""
+    told = [abs(stride[axis]) < abs(stride[other]) for stride in strides if stride[axis] and stride[other]]
+    return all(told) if told else None
 
 
 @cache
