@@ -107,7 +107,7 @@ def as_operand(op: str, value: Any, device: str) -> Tensor:
     dtypes.check_supported(op, array.dtype)
     if isinstance(value, (list, tuple)):
         if array.dtype == dtypes.FLOAT64:
-            array = array.astype(dtypes.default_dtype())
+            array = array.astype(dtypes.default_of(device))
         return fresh(backend.table(device).from_numpy(array))
     return fresh(array)
 

@@ -39,6 +39,11 @@ def default_dtype() -> np.dtype:
     return _Default.dtype
 
 
+def default_of(device: str) -> np.dtype:
+    """The default of a device: float32 on mlx, where it is float64 elsewhere, for Apple's GPUs have no float64."""
+    return FLOAT32 if device == "mlx" and _Default.dtype == FLOAT64 else _Default.dtype
+
+
 def set_default_dtype(dtype: Any) -> None:
     """Make `dtype`, a float dtype, that of new tensors made of Python floats."""
     dtype = as_dtype("set_default_dtype", dtype)

@@ -83,7 +83,7 @@ def source(program: Program) -> str:
 def function(program: Program, name: str, twin: Callable[..., Any]) -> Callable[..., Any]:
     """The program as a function on MLX arrays: the kernel where operands have one shape, otherwise its twin."""
     inputs, results = len(program.inputs), len(program.results)
-    kernel = mx.fast.metal_kernel(f"{name}_{program.content_hash()[:16]}", [f"x{i}" for i in range(inputs)],
+    kernel: Any = mx.fast.metal_kernel(f"{name}_{program.content_hash()[:16]}", [f"x{i}" for i in range(inputs)],
                                   [f"y{i}" for i in range(results)], source(program))
     dtypes = [DTYPES[dtype] for dtype in program.results]
 

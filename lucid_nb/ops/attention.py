@@ -221,7 +221,7 @@ def _bias(mask: Any, shape: Shape, like: Tensor, causal: bool) -> Tensor | None:
         raise ConfigError(f"{OP}: attn_mask and is_causal are both given. Put the triangle into the mask.")
     mask = as_tensor(OP, mask)
     if mask.dtype.kind == "b":
-        mask = where(mask, fresh(backend.of(like.raw).full((), 0, like.dtype)), -math.inf)
+        mask = where(mask, Tensor(backend.of(like.raw).full((), 0, like.dtype)), -math.inf)
     elif not dtypes.is_inexact(mask.dtype) or mask.dtype.kind == "c":
         raise DTypeError(f"{OP}: attn_mask is {mask.dtype}. Use bool (True takes part) or floats to be added.")
     mask = astype(mask, like.dtype, copy=False)

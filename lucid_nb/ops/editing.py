@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import shapes
+from .. import backend, dtypes, shapes
 from ..apply import as_array
-from ..array import Tensor
+from ..array import Tensor, fresh
 from ..errors import DTypeError, IndexError, ShapeError
+from ..op import constant
 from ..register import functions, public
 from ..storage import Slice
 from .indexing import without_leading
@@ -112,6 +113,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
 
 def _values(x: Tensor, values: Any) -> Tensor:
     """What is inserted, in the dtype that it enters."""
+    if type(values) in dtypes.WEAK:
+        values = fresh(constant("insert", values, x.dtype, backend.of(x.raw)))
     return astype(tensors_of("insert", [x, values])[1], x.dtype, copy=False)
 
 

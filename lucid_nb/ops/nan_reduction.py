@@ -188,7 +188,7 @@ def _nan_variance(op: str, x: Tensor, axis: Axis, dtype: Any, correction: float,
     degrees = sum(numbers, axes, keepdims=keepdims) - correction
     warn_where(degrees <= 0, "Degrees of freedom <= 0 for slice.")
     found = squared_deviations(x, axes, keepdims, numbers, mean)
-    found = quotient(found, choose(degrees > 0, degrees, float("nan")))
+    found = quotient(found, choose(degrees > 0, astype(degrees, found.dtype), float("nan")))
     return found, found.dtype if wanted.kind == "c" and dtype is None else wanted
 
 
