@@ -30,7 +30,8 @@ FOR_DEVICES = {"errors", "config", "dtypes", "dlpack", "recycling", "shapes", "w
 # The command line shows and clears the store of kernels; the package itself hands out the number of threads.
 ALSO = {("commands", "kernels")}
 # What is loaded when it is first needed; a module that imports one of these may be imported inside a function too.
-LAZY = {"numba", "llvmlite", "scipy", "mlx", "matplotlib", "hypothesis", "cudnn", "cupy", "nvmath", "mpi4py", "einops"}
+LAZY = {"numba", "llvmlite", "scipy", "mlx", "matplotlib", "hypothesis", "cudnn", "cupy", "cupyx", "nvmath", "mpi4py",
+        "einops"}
 LINES, PLAIN, KERNEL = 400, 40, 80
 
 

@@ -1,6 +1,6 @@
 """What the chapters of linear algebra share: their operands, the road to LAPACK, and words for their pullbacks.
 
-LAPACK works on the host: on other devices matrices are copied there, and results back.
+LAPACK works on the host: from other devices matrices are copied there, and results back, but for what CuPy does on CUDA.
 """
 
 from collections.abc import Callable, Iterator, Sequence
