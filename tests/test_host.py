@@ -155,3 +155,9 @@ def test_assertions_of_errors_are_numpys_own():
         assert getattr(lnb.testing, name) is getattr(np.testing, name)
     assert {name for name in np.testing.__all__ if name.startswith("assert_")} <= set(lnb.testing.__all__)
     lnb.testing.assert_raises(ValueError, lnb.zeros(2).reshape, 3)
+
+
+@pytest.mark.parametrize("name", ["Arrayterator", "NumpyVersion", "array_utils", "format", "introspect", "mixins",
+                                  "npyio", "scimath"])
+def test_names_of_lib_are_numpys_objects(name):
+    assert getattr(lnb.lib, name) is getattr(np.lib, name)

@@ -234,3 +234,27 @@ def test_raw_files_and_expressions_are_numpys(tmp_path):
     same(lnb.fromregex(path, r"=(\d+)", [("n", "i8")]), np.fromregex(path, r"=(\d+)", [("n", "i8")])["n"])
     with pytest.raises(errors.DTypeError, match="fromregex: "):
         lnb.fromregex(path, r"(\w)=(\d+)", [("k", "S1"), ("n", "i8")])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_tensors_write_themselves_as_arrays(tmp_path, device):
+    if not backend.is_usable(device):
+        pytest.skip(f"needs {device}")
+    x = X.astype("float32")
+    on = lnb.asarray(x, device=device)
+    for order in ("C", "F"):
+        assert on.tobytes(order) == x.tobytes(order) and on.T.tobytes(order) == x.T.tobytes(order)
+    for how in ({}, {"sep": ";"}, {"sep": " ", "format": "%.2f"}):
+        on.tofile(tmp_path / "ours", **how)
+        x.tofile(tmp_path / "numpys", **how)
+        assert (tmp_path / "ours").read_bytes() == (tmp_path / "numpys").read_bytes()
+    with open(tmp_path / "open", "wb") as file:
+        on.tofile(file)
+    assert (tmp_path / "open").read_bytes() == x.tobytes()
+    on.dump(tmp_path / "pickle")
+    held = io.BytesIO()
+    on.dump(held)
+    for content in (on.dumps(), held.getvalue(), (tmp_path / "pickle").read_bytes()):
+        found = pickle.loads(content)
+        assert found.device == device
+        same(found, x)

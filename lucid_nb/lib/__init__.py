@@ -1,7 +1,8 @@
 """NumPy's `lib`: what lies beside the main namespace."""
 
-from numpy.lib import NumpyVersion
+from numpy.lib import Arrayterator, NumpyVersion, array_utils, format, introspect, mixins, npyio, scimath
 
 from . import stride_tricks
 
-__all__ = ["NumpyVersion", "stride_tricks"]
+__all__ = ["Arrayterator", "NumpyVersion", "array_utils", "format", "introspect", "mixins", "npyio", "scimath",
+           "stride_tricks"]
