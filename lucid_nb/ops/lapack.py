@@ -1,6 +1,6 @@
 """What the chapters of linear algebra share: their operands, the road to LAPACK, and words for their pullbacks.
 
-LAPACK works on the host: from other devices matrices are copied there, and results back, but for what CuPy does on CUDA.
+LAPACK works on the host: from other devices matrices are copied there, and results back; CuPy does some of it on CUDA.
 """
 
 from collections.abc import Callable, Iterator, Sequence
