@@ -28,6 +28,7 @@ from tests.cuda.occupancy import occupancy  # noqa: E402
 from tests.cuda.streams import Stream, stream  # noqa: E402
 
 RESULT = ROOT / "bench" / "results" / "cuda_registers.md"
+NEIGHBOURS = 6                     # launches that a process takes at a time
 
 
 class Card(NamedTuple):
@@ -160,7 +161,8 @@ def main() -> int:
     numbers = [number for number, case in enumerate(cases()) if chosen.family in (None, case.family)]
     rows: list[Row] = []
     with multiprocessing.get_context("spawn").Pool(chosen.jobs) as pool:
-        for done, found in enumerate(pool.imap(work, numbers), 1):
+        # Neighbours share kernels, which a process compiles once.
+        for done, found in enumerate(pool.imap(work, numbers, chunksize=NEIGHBOURS), 1):
             rows += found
             print(f"\r{done} of {len(numbers)} launches", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
