@@ -66,3 +66,25 @@ def test_copies_of_numbers_in_memory_can_be_written_as_numpys():
     for value in (lnb.ones(3).sum(), lnb.ones(3)[0], lnb.ones(3).sum().copy()):
         with pytest.raises(ValueError, match="0-d result is a value"):
             value[()] = 1
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_expm1_has_the_special_values_of_the_standard(dtype):
+    inf, nan = np.inf, np.nan
+    cases = {complex(inf, 0): complex(inf, 0), complex(-inf, inf): -1, complex(-inf, nan): -1,
+             complex(nan, 0): complex(nan, 0), complex(inf, inf): complex(inf, nan),
+             complex(inf, nan): complex(inf, nan), complex(-inf, 2): -1, 0j: 0}
+    with np.errstate(all="ignore"):
+        found = lnb.expm1(lnb.asarray(list(cases), dtype=dtype)).numpy()
+    np.testing.assert_array_equal(found.real, np.array(list(cases.values()), dtype).real)
+    np.testing.assert_array_equal(found.imag, np.array(list(cases.values()), dtype).imag)
+
+
+def test_the_variance_of_one_value_that_is_no_number_is_none():
+    for value in (np.nan, np.inf, 3.0):
+        for shape in ((), (1,), (2, 1)):
+            x = np.full(shape, value)
+            for name in ("var", "std"):
+                with np.errstate(all="ignore"):
+                    found, wanted = (getattr(m, name)(m.asarray(x), axis=-1 if shape else None) for m in (lnb, np))
+                np.testing.assert_array_equal(found, wanted)

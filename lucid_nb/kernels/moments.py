@@ -38,7 +38,7 @@ def _moments(shape: Shape, strides: Shape, source: np.dtype, axes: Shape) -> Ste
     """The function that gives both for arrays of this layout, as two rows of results."""
     layout = layout_of(shape, strides, source.itemsize, axes)
     if not layout.stages:
-        return lambda raw: np.stack([raw.astype(DOUBLE), np.zeros(shape)])
+        return lambda raw: np.stack([raw.astype(DOUBLE), np.where(np.isfinite(raw), 0.0, np.nan)])
     first, *others = layout.stages
     start, count = _stage_moments(first, source), _reduced(first)
     later = []

@@ -27,10 +27,13 @@ def exp2_complex128(z):
 
 @exact
 def expm1_complex128(z):
-    """expm1(x) cos y - 2 sin(y / 2)**2, which cancels nowhere near 0; NumPy's formula also where it gives NaN."""
+    """expm1(x) cos y - 2 sin(y / 2)**2, which cancels nowhere near 0; special values are the array API standard's."""
     x, y = z.real, z.imag
-    if 700.0 <= x < np.inf:
-        return exp_complex128(z)
+    if x >= 700.0 or x == -np.inf:
+        power = exp_complex128(z)
+        return complex(power.real - 1.0, power.imag)
+    if y == 0.0:
+        return complex(expm1_float64(x), y)
     half = sin_any_float64(0.5 * y)
     return complex(expm1_float64(x) * cos_any_float64(y) - 2.0 * half * half, exp_float64(x) * sin_any_float64(y))
 
