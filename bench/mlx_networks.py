@@ -173,9 +173,11 @@ NETWORKS: dict[str, tuple[Callable[[], Pair], tuple[int, ...], str]] = {
 }
 
 
-def steps_of(label: str) -> tuple[Step, Step]:
-    """A training step of ours and of MLX from equal weights, on the same data."""
-    make, shape, rule = NETWORKS[label]
+def steps_of(label: str, batch: int | None = None) -> tuple[Step, Step]:
+    """A training step of ours and of MLX from equal weights, on the same data; `batch` may be another than the label's.
+    """
+    make, (usual, *sizes), rule = NETWORKS[label]
+    shape = (batch or usual, *sizes)
     draw = np.random.default_rng(0)
     x, target = draw.standard_normal(shape).astype(np.float32), draw.integers(0, 10, shape[0])
     lnb.random.seed(0)
