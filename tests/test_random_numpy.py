@@ -270,6 +270,16 @@ def test_generators_are_copied_with_their_state():
     assert lnb.random.default_rng(shared).bit_generator is shared.bit_generator
 
 
+def test_a_number_in_a_tensor_is_a_number():
+    one = lnb.tensor(3)
+    same(lnb.random.default_rng(one).integers(one, size=one), np.random.default_rng(3).integers(3, size=3))
+    same(lnb.random.RandomState(one).randint(9, size=(one, 2)), np.random.RandomState(3).randint(9, size=(3, 2)))
+    same(lnb.random.default_rng(0).permutation(one), np.random.default_rng(0).permutation(3))
+    same(lnb.random.default_rng(0).choice(one, one), np.random.default_rng(0).choice(3, 3))
+    lnb.random.seed(one)
+    assert lnb.random.get_seed() == 3
+
+
 def test_seeds_are_numpys_or_refused():
     for seed in (0, 5, 2**32 - 1, [1, 2, 3]):
         ours, theirs = pair("library", seed)

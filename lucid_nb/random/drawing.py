@@ -20,7 +20,7 @@ def on_host(op: str, value: Any) -> Any:
     if value.requires_grad:
         raise GradError(f"{op}: a parameter requires grad, and what is drawn has no gradient by it. Use .detach(), or "
                         "scale and move numbers of the standard distribution.")
-    return value.to_host()
+    return value.to_host()[()]                # of one number, NumPy's scalar
 
 
 def called(op: str, function: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -73,8 +73,9 @@ class Drawing:
         return order
 
     def _permuted(self, x: Any, axis: int, dtype: Any, device: Any) -> Tensor:
-        if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
-            return delivered("permutation", called("permutation", self.host.permutation, x), dtype, device)
+        count = x.to_host()[()] if isinstance(x, Tensor) and x.ndim == 0 else x
+        if isinstance(count, (int, np.integer)) and not isinstance(count, bool):
+            return delivered("permutation", called("permutation", self.host.permutation, count), dtype, device, (x,))
         found = as_tensor("permutation", x) if device is None else as_tensor("permutation", x).to(device)
         axis = shapes.normalize_axis("permutation", axis, found.ndim)
         moved = take(found, self._order("permutation", found.shape[axis]), axis)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import tape
 from ..errors import ConfigError, told
+from .drawing import on_host
 from .keys import Key, key
 
 LARGEST_SEED = 2**32 - 1
@@ -42,14 +43,14 @@ def seed(seed: Any = None) -> None:
     True
     """
     global _keys, _seed
-    chosen = _entropy(4) if seed is None else seed
+    chosen = _entropy(4) if seed is None else on_host("seed", seed)
     try:
         _host.seed(np.asarray(chosen) if isinstance(chosen, (list, tuple)) else chosen)
     except (ValueError, TypeError):
         raise ConfigError(f"seed: the seed is {told(seed)}. Use an integer from 0 to {LARGEST_SEED}, or "
                           "None.") from None
     _seed = chosen
-    _keys = _Keys(key(_entropy(8) if seed is None else int(np.asarray(seed).ravel()[0])))
+    _keys = _Keys(key(_entropy(8) if seed is None else int(np.asarray(chosen).ravel()[0])))
 
 
 def get_seed() -> Any:
