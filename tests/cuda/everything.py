@@ -144,7 +144,7 @@ def spoiled(arrays):
     for number, x in enumerate(arrays[:3]):
         others = [x.astype("complex64"), x[None], x.reshape(-1)[:1].reshape(()), x > 0,
                   np.concatenate([x, x[:1]]) if x.ndim else x[None]]
-        others += [x + 50, x - 50, x.astype("float32")] if x.dtype.kind == "i" else [x.astype("int32")]
+        others += [x + 50, x - 50, x.astype("float32")] if x.dtype.kind == "i" else [np.nan_to_num(x).astype("int32")]
         for other in others:
             yield [*arrays[:number], other, *arrays[number + 1:]]
 

@@ -85,7 +85,7 @@ def test_guide_lists_names_that_exist():
 
 # ------------------------------------------------------------------------------------------------ is it the same?
 @needs_device
-@pytest.mark.parametrize("name", sampled(24))
+@pytest.mark.parametrize("name", sampled(48))
 def test_values_and_gradients_are_those_of_the_cpu(name):
     wanted, found = (outcome(CALLS[name], device) for device in ("cpu", "cuda"))
     assert not wanted.error and not found.error, (wanted.error, found.error)
@@ -95,14 +95,14 @@ def test_values_and_gradients_are_those_of_the_cpu(name):
 
 
 @needs_device
-@pytest.mark.parametrize("name", sampled(8))
+@pytest.mark.parametrize("name", sampled(40))
 def test_errors_are_those_of_the_cpu(name):
     for wanted, found in errors_of(CALLS[name]):
         assert found.replace("cuda", "cpu") == wanted         # some say where the tensor is
 
 
 @needs_device
-@pytest.mark.parametrize("name", sampled(16))
+@pytest.mark.parametrize("name", sampled(40))
 def test_nothing_crosses_but_what_the_guide_lists(name, monkeypatch):
     monkeypatch.setattr(op, "_constants", {})        # of which no more than so many are kept
     for passage in traffic(CALLS[name], codes(), GIVEN):
@@ -124,7 +124,7 @@ MORE = {
 
 
 @needs_device
-@pytest.mark.parametrize("name", [*SINGLE, *MORE, *sampled(8, RECORDS, MORE)])
+@pytest.mark.parametrize("name", [*SINGLE, *MORE, *sampled(16, RECORDS, MORE)])
 def test_an_op_is_one_launch(name):
     forward, _ = traffic(CALLS[name], codes(), GIVEN)
     assert 1 <= len(forward.launches) <= MORE.get(name, (1, ""))[0]
