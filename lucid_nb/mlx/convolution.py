@@ -11,6 +11,7 @@ larger of the two of the kernel with the gradient.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import product
 from math import prod
 from operator import mul
@@ -141,8 +142,12 @@ def unfolded_bytes() -> int:
 
 def _pieces(x: mx.array, w_shape: Shape, shape: Shape) -> tuple[list[range], list[range]]:
     """Images, and rows of the result, of which each pair has room unfolded; one row of one image at least."""
-    row = x.shape[1] * prod(w_shape[2:]) * prod(shape[3:]) * x.itemsize
-    room = max(1, unfolded_bytes() // row)
+    return _planned(x.shape[1] * x.itemsize, tuple(w_shape[2:]), tuple(shape), unfolded_bytes())
+
+
+@lru_cache(256)
+def _planned(size: int, kernel: Shape, shape: Shape, limit: int) -> tuple[list[range], list[range]]:
+    room = max(1, limit // (size * prod(kernel) * prod(shape[3:])))
     return _ranges(shape[0], max(1, room // shape[2])), _ranges(shape[2], room)
 
 
@@ -153,18 +158,24 @@ def _ranges(count: int, most: int) -> list[range]:
 def _unfolded(x: mx.array, kernel: Shape, window: Window, images: range, rows: range, others: Shape,
               is_turned: bool) -> mx.array:
     """What each tap reads: (N, groups, C // groups * taps, places), or turned (groups, N * places, ... * taps)."""
-    channels, *extents = x.shape[1:]
+    shape, strides, offset = _placed(tuple(x.shape[1:]), tuple(kernel), window, images, rows, tuple(others), is_turned)
+    found = mx.as_strided(mx.contiguous(x), shape, strides, offset)
+    taps = x.shape[1] // window.groups * prod(kernel)
+    return found.reshape(window.groups, -1, taps) if is_turned else found.reshape(len(images), window.groups, taps, -1)
+
+
+@lru_cache(256)
+def _placed(image: Shape, kernel: Shape, window: Window, images: range, rows: range, others: Shape,
+            is_turned: bool) -> tuple[Shape, Shape, int]:
+    """The sizes and steps of an unfolded view, and where it begins."""
+    channels, *extents = image
     steps = [prod(extents[axis + 1:]) for axis in range(window.ndim)]
     plane, inputs = prod(extents), channels // window.groups
     batch, group = (len(images), channels * plane), (window.groups, inputs * plane)
     taps = [(inputs, plane), *zip(kernel, map(mul, steps, window.dilation))]
     places = [*zip((len(rows), *others), map(mul, steps, window.stride))]
     shape, strides = zip(*([group, batch, *places, *taps] if is_turned else [batch, group, *taps, *places]))
-    offset = images.start * channels * plane + rows.start * window.stride[0] * steps[0]
-    found = mx.as_strided(mx.contiguous(x), shape, strides, offset)
-    if is_turned:
-        return found.reshape(window.groups, -1, inputs * prod(kernel))
-    return found.reshape(len(images), window.groups, inputs * prod(kernel), -1)
+    return shape, strides, images.start * channels * plane + rows.start * window.stride[0] * steps[0]
 
 
 def _multiplied(x: mx.array, w: mx.array, window: Window, shape: Shape) -> mx.array:
