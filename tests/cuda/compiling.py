@@ -88,9 +88,11 @@ class Compiled(Sequence):
 
 @contextlib.contextmanager
 def recorded():
-    """A list that fills with every launch within the block; nothing runs, and memory is the host's."""
+    """A list that fills with every launch within the block, all of our own kernels; nothing runs, and memory is the
+    host's."""
     from numba.cuda.typing.typeof import typeof
 
+    from lucid_nb import config
     from lucid_nb.cuda import plans, runtime
     from lucid_nb.cuda.memory import Memory
     found = []
@@ -103,5 +105,5 @@ def recorded():
 
     with mock.patch.multiple(runtime, allocate=lambda count, dtype: Memory(np.zeros(max(count, 1), dtype)),
                              upload=Memory, address=lambda flat: 0, download=lambda flat: flat, launch=launch), \
-            mock.patch.object(plans, "device", lambda: 0):
+            mock.patch.object(plans, "device", lambda: 0), mock.patch.object(config, "cuda_libraries", False):
         yield found

@@ -57,9 +57,11 @@ class Counted(NamedTuple):
 
 @pytest.fixture
 def launches(monkeypatch):
-    """What would be launched: (blocks, threads, arguments); no memory is taken and nothing runs."""
+    """What would be launched of our own kernels: (blocks, threads, arguments); no memory is taken and nothing runs."""
+    from lucid_nb import config
     from lucid_nb.cuda import memory, plans, runtime
     found = []
+    monkeypatch.setattr(config, "cuda_libraries", False)
     monkeypatch.setattr(plans, "device", lambda: 0)
     monkeypatch.setattr(runtime, "allocate", lambda count, dtype: memory.Memory(Counted(count, dtype)))
     monkeypatch.setattr(runtime, "address", lambda flat: 0)

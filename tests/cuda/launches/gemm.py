@@ -1,6 +1,8 @@
 """Matrix products: large and small tiles, aligned and not, skinny ones, parts of the depth, epilogues."""
 
 import lucid_nb.cuda as table
+from lucid_nb.cuda import gemm
+from lucid_nb.cuda.tiles import Epilogue
 
 from . import FLOATS, HALVES, array, launches
 
@@ -71,3 +73,8 @@ def four_rows(dtype):
     table.matmul(array((4, SIDE), dtype), turned((SIDE, SIDE), dtype))
 
 
+@launches("float32", "float64", *HALVES, "complex64")
+def finished_after_a_library(dtype):
+    made, is_complex = array((SIDE, SIDE), dtype), dtype.startswith("complex")
+    epilogue = Epilogue(True, "" if is_complex else "relu")
+    gemm._join(made.memory, made.element, made, array(SIDE, dtype).memory, 1, epilogue)
