@@ -1,6 +1,7 @@
 """Linear algebra of NumPy arrays by LAPACK, through NumPy and SciPy: matrices are the last two axes of operands."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -54,38 +55,53 @@ def _pinv(a: np.ndarray, rtol: Any, hermitian: bool) -> np.ndarray:
 
 
 def _lstsq(a: np.ndarray, b: np.ndarray, rcond: float | None) -> Arrays:
-    """Solutions, sums of squares of what is left, ranks and singular values, one matrix after the other."""
+    """NumPy's results; of batches one matrix after the other, with sums of squares whatever the rank."""
     spectral.checked("lstsq", a)
+    if a.ndim == b.ndim == 2:
+        found, left, rank, values = np.linalg.lstsq(a, b, rcond)
+        return found, left, np.asarray(rank, np.int64), values
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = [np.broadcast_to(x, batch + x.shape[-2:]) for x in (a, b)]
     rows, cols, count = *a.shape[-2:], b.shape[-1]
-    solutions, left = np.empty((*batch, cols, count), a.dtype), np.zeros((*batch, count), a.real.dtype)
-    ranks, values = np.empty(batch, np.int64), np.empty((*batch, min(rows, cols)), a.real.dtype)
+    solutions, ranks = np.empty((*batch, cols, count), a.dtype), np.empty(batch, np.int64)
+    values = np.empty((*batch, min(rows, cols)), a.real.dtype)
     for at in np.ndindex(*batch):
-        solutions[at], found, ranks[at], values[at] = np.linalg.lstsq(a[at], b[at], rcond)
-        left[at] = found if found.size else np.square(np.abs(b[at] - a[at] @ solutions[at])).sum(axis=0)
-    return solutions, left, ranks, values
+        solutions[at], _, ranks[at], values[at] = np.linalg.lstsq(a[at], b[at], rcond)
+    return solutions, np.square(np.abs(b - a @ solutions)).sum(axis=-2), ranks, values
 
 
 def _solve_triangular(a: np.ndarray, b: np.ndarray, lower: bool, unit: bool, finite: bool = False) -> np.ndarray:
     """By substitution; `finite`: refuse what is not."""
-    from scipy.linalg import get_lapack_funcs
     if finite:
         for x in (a, b):
             np.asarray_chkfinite(x)
-    (solve,) = get_lapack_funcs(("trtrs",), (a, b))
+    if a.ndim == b.ndim == 2:
+        return _substituted(a, b, lower, unit)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = [np.broadcast_to(x, batch + x.shape[-2:]) for x in (a, b)]
     found = np.empty(b.shape, a.dtype)
-    for at in np.ndindex(*batch) if found.size else ():
-        matrix = a[at]
-        if matrix.flags.f_contiguous:
-            found[at], info = solve(matrix, b[at], lower=lower, unitdiag=unit)
-        else:                                    # LAPACK reads columns: the rows of what is transposed
-            found[at], info = solve(np.ascontiguousarray(matrix).T, b[at], lower=not lower, trans=1, unitdiag=unit)
-        if info > 0:
-            raise np.linalg.LinAlgError(f"singular matrix: resolution failed at diagonal {info - 1}")
+    for at in np.ndindex(*batch):
+        found[at] = _substituted(a[at], b[at], lower, unit)
     return found
+
+
+def _substituted(a: np.ndarray, b: np.ndarray, lower: bool, unit: bool) -> np.ndarray:
+    """One matrix. LAPACK reads columns: the rows of what is transposed."""
+    if not b.size:
+        return np.empty(b.shape, a.dtype)
+    is_turned = not a.flags.f_contiguous
+    matrix = np.ascontiguousarray(a).T if is_turned else a
+    found, info = _trtrs(a.dtype.char)(matrix, b, lower=lower != is_turned, trans=int(is_turned), unitdiag=unit)
+    if info > 0:
+        raise np.linalg.LinAlgError(f"singular matrix: resolution failed at diagonal {info - 1}")
+    return np.ascontiguousarray(found)
+
+
+@cache
+def _trtrs(kind: str) -> Callable[..., Any]:
+    """LAPACK's routine of a dtype."""
+    from scipy.linalg import get_lapack_funcs
+    return get_lapack_funcs("trtrs", dtype=kind)
 
 
 # -------------------------------------------------------------------------------------------- decompositions
@@ -115,6 +131,10 @@ def _matrix_rank(a: np.ndarray, tol: Any, rtol: Any, hermitian: bool) -> np.ndar
     return np.asarray(np.linalg.matrix_rank(spectral.checked("matrix_rank", a), tol, hermitian, rtol=rtol))
 
 
+def _cond(a: np.ndarray, p: Any) -> np.ndarray:
+    return np.asarray(np.linalg.cond(spectral.checked("cond", a), p))
+
+
 # ------------------------------------------------------------------------------------------------ eigenvalues
 def _eig(a: np.ndarray) -> Arrays:
     return tuple(np.linalg.eig(a))
@@ -138,6 +158,7 @@ ROUTINES: dict[str, Callable[..., Any]] = {
     "inv": np.linalg.inv, "solve": np.linalg.solve, "det": _det, "slogdet": _slogdet, "inv_or_nan": _inv_or_nan,
     "pinv": _pinv, "lstsq": _lstsq, "solve_triangular": _solve_triangular,
     "cholesky": _cholesky, "qr": _qr, "lu": _lu, "svd": _svd, "matrix_rank": _matrix_rank,
+    "cond": _cond,
     "eig": _eig, "eigvals": np.linalg.eigvals, "eigh": _eigh, "eigvalsh": _eigvalsh, "expm": _expm,
     "svdvals": spectral.values, "spectral_map": spectral.mapped, "spectral_parts": spectral.parts,
     "spectral_turn": spectral.turned, "cofactors": determinants.cofactors, "cofactor_turn": determinants.turned,

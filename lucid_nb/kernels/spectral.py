@@ -1,5 +1,7 @@
 """Functions of singular values, and their derivatives, of NumPy arrays. Slopes are rows, (..., 1, k)."""
 
+from math import isfinite
+
 import numpy as np
 
 from ..errors import GradError, LinAlgError
@@ -9,7 +11,7 @@ Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def checked(op: str, a: np.ndarray) -> np.ndarray:
     """The matrix, of finite numbers: LAPACK prints complaints of others, gives up, or never comes back."""
-    if not np.isfinite(a).all():
+    if not isfinite(np.vdot(a, a).real) and not np.isfinite(a).all():        # the sum is quick, and may overflow
         raise LinAlgError(f"{op}: a matrix of shape {a.shape} holds NaN or infinity, and has no singular values: the "
                           "SVD would not converge. Replace them, as with nan_to_num.")
     return a

@@ -50,6 +50,8 @@ def checked_square(op: str, x: Tensor) -> Tensor:
 
 def as_tensors(op: str, values: Sequence[Any]) -> list[Tensor]:
     """Several operands, on one device."""
+    if all([type(x) is Tensor and type(x.raw) is np.ndarray for x in values]):
+        return [x.refresh() for x in values]
     return [as_tensor(op, x) for x in operands(op, values)]
 
 
@@ -63,7 +65,9 @@ def numbers(op: str, x: Tensor) -> Tensor:
 
 
 def together(op: str, *given: Tensor) -> list[Tensor]:
-    """Operands in their common dtype."""
+    """Two operands in their common dtype."""
+    if given[0].dtype is given[1].dtype and given[0].dtype in DTYPES:
+        return [*given]
     found = [numbers(op, x) for x in given]
     wanted = dtypes.promote(tuple([x.dtype for x in found]))
     return [astype(x, wanted, copy=False) for x in found]

@@ -10,6 +10,7 @@ from ..array import Tensor
 from ..errors import LinAlgError, ShapeError
 from ..op import RESULT, Info
 from ..register import functions
+from ..tape import is_recording
 from .decompositions import completed, frame
 from .lapack import (
     adjoint,
@@ -103,6 +104,7 @@ def _push_svd(node: Any, tangents: Any, ops: Any) -> dict[int, Any]:
 
 _svd = primitive("svd", _pull_svd, (1, 2, 3), flops.singular_vectors, push=_push_svd)
 _matrix_rank = primitive("matrix_rank", None, (), flops.singular_values)
+_cond = primitive("cond", None, (), flops.singular_values)
 _inv_or_nan = primitive("inv_or_nan", pull_inv, (RESULT,), flops.square_matrices(2))
 
 
@@ -179,6 +181,8 @@ def cond(x: Any, p: Any = None) -> Tensor:
     x = matrices("cond", x, square=p not in (None, 2, -2))
     if 0 in x.shape[-2:] and 0 not in x.shape[:-2]:
         raise LinAlgError(f"cond: cond is not defined on empty arrays, the shape is {x.shape}. Leave them out.")
+    if x.node is None or not is_recording():
+        return apply(_cond, (x,), {"p": p})
     with np.errstate(all="ignore"):
         if p in (None, 2, -2):
             s = apply(singular_values, (x,), {"op": "cond", "linear": False})

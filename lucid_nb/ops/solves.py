@@ -9,12 +9,12 @@ from ..array import Tensor
 from ..errors import LinAlgError, ShapeError
 from ..op import RESULT, Info
 from ..shapes import product as product_of
+from ..storage import Slice
 from .axes import moveaxis
 from .lapack import (
     adjoint,
     as_row,
     as_tensors,
-    checked_square,
     hermitian_part,
     matrices,
     primitive,
@@ -24,6 +24,7 @@ from .lapack import (
 )
 from .movement import as_tensor, reshape
 
+COLUMN, FIRST = Slice((..., None)), Slice((..., 0))       # a vector as a matrix of one column, and back
 UNSET = object()        # stands where NumPy tells what was left out from None
 
 
@@ -70,7 +71,7 @@ def _pull_lstsq(ops: Any, info: Info, g: dict[int, Any], a: Any, b: Any, found: 
         fitted = product(ops, adjoint(ops, inverse), found)
         by_a = total(ops, ops.negative(product(ops, by_b, adjoint(ops, found))), product(ops, left, inner),
                      product(ops, fitted, adjoint(ops, outside)))
-    if 1 in g:
+    if 1 in g and tuple(g[1].shape)[-1:] == tuple(found.shape)[-1:]:        # otherwise it is empty, as in NumPy
         weighted = ops.multiply(ops.multiply(left, as_row(ops, g[1])), 2)
         by_a = total(ops, by_a, ops.negative(product(ops, weighted, adjoint(ops, found))))
         by_b = total(ops, by_b, weighted)
@@ -148,22 +149,22 @@ def solve(a: Any, b: Any) -> Tensor:
     """
     a, b, is_vector = _equations("solve", a, b)
     found = apply(_solve, (a, b))
-    return reshape(found, found.shape[:-1]) if is_vector else found
+    return found.moved(FIRST) if is_vector else found
 
 
 def _equations(op: str, a: Any, b: Any) -> tuple[Tensor, Tensor, bool]:
     """Both sides in one dtype, the right one as matrices, and whether it was a vector."""
     a, b = as_tensors(op, (a, b))
-    a = checked_square(op, matrices(op, a))
+    a, is_vector = matrices(op, a, square=True), b.ndim == 1
     if b.ndim == 0:
         raise ShapeError(f"{op}: the right side is 0-d. Give a vector or matrices.")
     a, b = together(op, a, b)
-    is_vector = b.ndim == 1
-    b = reshape(b, -1, 1) if is_vector else b
+    b = b.moved(COLUMN) if is_vector else b
     if a.shape[-1] != b.shape[-2]:
         raise ShapeError(f"{op}: mismatch in core dimensions, {a.shape[-1]} unknowns and {b.shape[-2]} rows on the "
                          f"right (shapes {a.shape} and {b.shape}). Make them equal.")
-    shapes.broadcast_shapes(op, a.shape[:-2], b.shape[:-2])
+    if a.ndim > 2 < b.ndim:
+        shapes.broadcast_shapes(op, a.shape[:-2], b.shape[:-2])
     return a, b, is_vector
 
 
@@ -188,7 +189,7 @@ def solve_triangular(a: Any, b: Any, trans: int | str = 0, lower: bool = False, 
         a, lower = (a.mT if turn == 1 else a.mT.conj()), not lower
     found = apply(_solve_triangular, (a, b), {"lower": bool(lower), "unit": bool(unit_diagonal),
                                               "finite": bool(check_finite)})
-    return reshape(found, found.shape[:-1]) if is_vector else found
+    return found.moved(FIRST) if is_vector else found
 
 
 class LeastSquares(NamedTuple):
@@ -225,10 +226,10 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> LeastSquares:
                           f"and {b.shape}). Make them equal.")
     shapes.broadcast_shapes("lstsq", a.shape[:-2], b.shape[:-2])
     x, left, rank, s = apply(_lstsq, (a, b), {"rcond": None if rcond is None else float(rcond)})
-    if rows <= cols or bool((rank != cols).any()):
+    number = rank.item() if rank.ndim == 0 else rank
+    if left.size and (rows <= cols or (number != cols if rank.ndim == 0 else (rank != cols).any())):
         left = left[..., :0]
-    x = reshape(x, x.shape[:-1]) if is_vector else x
-    return LeastSquares(x, left, int(rank) if rank.ndim == 0 else rank, s)
+    return LeastSquares(x.moved(FIRST) if is_vector else x, left, number, s)
 
 
 def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Tensor:
