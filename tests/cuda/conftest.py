@@ -13,6 +13,11 @@ from .compiling import Compiled, recorded
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 
 
+def simulated(test):
+    """A test that needs the simulator."""
+    return pytest.mark.cuda_simulator(pytest.mark.simulated(test))
+
+
 def why_not_compiling():
     """Why kernels cannot be compiled to machine code here; empty where they can."""
     if SIMULATED:

@@ -13,16 +13,12 @@ from lucid_nb.cuda import cublas, cublaslt, runtime
 from lucid_nb.cuda.cublas import Matrix, Place
 from lucid_nb.cuda.cublaslt import CONSTANTS
 
+from .conftest import simulated
 from .fake_cublaslt import FakeCublasLt
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOAT, DOUBLE = np.dtype("float32"), np.dtype("float64")
 DTYPES = [FLOAT, DOUBLE, np.dtype("float16"), BFLOAT16, np.dtype("complex64"), np.dtype("complex128")]
-
-
-def simulated(test):
-    """A test that needs the simulator."""
-    return pytest.mark.cuda_simulator(pytest.mark.simulated(test))
 
 
 # ------------------------------------------------------------------------------------------------ the decision

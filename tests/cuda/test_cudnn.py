@@ -20,6 +20,7 @@ from lucid_nb.cuda.cudnn import Rules, Tensor
 from lucid_nb.errors import DeviceError
 from lucid_nb.shapes import Window
 
+from .conftest import simulated
 from .fake_cudnn import STEPS, FakeCudnn
 from .test_conv import CASES, check, drawn
 
@@ -27,11 +28,6 @@ conv = sys.modules["lucid_nb.cuda.conv"]
 FLOAT = np.dtype(np.float32)
 STRICT = Rules(False, False)
 SAME = Window((1, 1), (1, 1), (1, 1), (1, 1))
-
-
-def simulated(test):
-    """A test that needs the simulator."""
-    return pytest.mark.cuda_simulator(pytest.mark.simulated(test))
 
 
 # ------------------------------------------------------------------------------------------------ the decision

@@ -14,14 +14,10 @@ from lucid_nb import config
 from lucid_nb.cuda import algebra, cupy, runtime
 from lucid_nb.errors import LinAlgError
 
+from .conftest import simulated
 from .fake_cupy import FakeCupy
 
 DTYPES = ["float32", "float64", "int8", "uint16", "int64", "bool", "complex64"]
-
-
-def simulated(test):
-    """A test that needs the simulator."""
-    return pytest.mark.cuda_simulator(pytest.mark.simulated(test))
 
 
 @pytest.fixture
