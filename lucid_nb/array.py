@@ -321,7 +321,7 @@ class Tensor:
         return raw if type(raw) is ndarray else backend.of(raw).to_numpy(raw)
 
     def numpy(self) -> ndarray:
-        """The content as a NumPy array; on the cpu a view of the same memory.
+        """The content as a NumPy array; on the cpu a view of the same memory, on mlx too, for reading only.
 
         It is read-only where writing would falsify a gradient or a value: memory that a live graph has saved, a
         tensor that requires grad, a 0-d result.

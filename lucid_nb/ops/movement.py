@@ -312,6 +312,9 @@ Tensor.clone = Tensor.__copy__ = copy  # type: ignore[method-assign]
 def to(self: Tensor, target: Any) -> Tensor:
     """The tensor on another device, or in another dtype; itself where nothing changes.
 
+    On another device it has memory of its own, also between "mlx" and "cpu" where one memory serves both: a tensor may
+    be written, and an array of MLX may not. `numpy()` and DLPack read that memory without a copy.
+
     >>> import lucid_nb as lnb
     >>> lnb.ones(2).to("cpu").to(lnb.float32).dtype
     dtype('float32')
