@@ -12,7 +12,7 @@ from ..op import ALL, Primitive
 from ..register import public
 from ..storage import Permute, Slice
 from .hosted import hosted
-from .movement import as_tensor, duplicate, items_of, reshape
+from .movement import as_tensor, duplicate, in_order, items_of, reshape
 
 Axes = int | Sequence[int]
 
@@ -195,10 +195,10 @@ def ravel(a: Any, order: str = "C") -> Tensor:
     """
     a = as_tensor("ravel", a)
     if str(order).upper() != "K":
-        return reshape(a, -1, order=order)
+        return in_order("ravel", reshape(a, -1, order=order), "C")
     strides = [abs(stride) for stride in a.strides]
     walk = sorted(range(a.ndim), key=lambda axis: -strides[axis])
-    return reshape(a.moved(Permute(tuple(walk))), -1)
+    return in_order("ravel", reshape(a.moved(Permute(tuple(walk))), -1), "C")
 
 
 @public()

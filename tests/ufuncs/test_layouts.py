@@ -66,3 +66,13 @@ def test_large_results_lie_as_numpys(layouts):
         arrays = [laid_out(np.ones(shape, "float32"), layout) for shape, layout in zip(shapes, layouts)]
         found, wanted = lnb.add(*map(lnb.asarray, arrays)), np.add(*arrays)
         assert_like(found, wanted, f"{shapes} {layouts}")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("order", ["C", "F", "A", "K"])
+def test_ravel_is_a_view_where_numpys_is(layout, order):
+    for shape in ((2, 3, 4), (6,), (1, 4), ()):
+        x = laid_out(np.ones(shape), layout)
+        found, wanted = lnb.ravel(lnb.asarray(x), order), np.ravel(x, order)
+        assert places(found) == places(wanted), shape
+        assert np.may_share_memory(found.numpy(), x) == np.may_share_memory(wanted, x), shape
