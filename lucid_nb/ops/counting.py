@@ -111,13 +111,13 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     if found is not None:
         if found.dtype.kind == "c":
             raise DTypeError(f"bincount: weights are {found.dtype}. Count with .real and .imag.")
-        found = astype(found, _accumulator(found.device), copy=False)
+        found = astype(found, _accumulator(found.device, found.dtype), copy=False)
     return tallied("bincount", positions, found, max(high + 1, minlength), device)
 
 
-def _accumulator(device: str) -> np.dtype:
-    """The dtype of sums: float64, where the device has it."""
-    return DOUBLE if device != "mlx" else dtypes.FLOAT32
+def _accumulator(device: str, given: np.dtype = dtypes.FLOAT32) -> np.dtype:
+    """The dtype of sums: float64; on mlx, whose GPUs have none, only of what is given in it."""
+    return DOUBLE if device != "mlx" or given == DOUBLE else dtypes.FLOAT32
 
 
 # ----------------------------------------------------------------------------------------------- histograms
@@ -318,7 +318,7 @@ def _cells(op: str, columns: Sequence[np.ndarray], bins: Any, range: Any, densit
         edges.append(limits)
         flat = flat * limits.size + _bin_places(column, limits, is_equal)   # one cell more on each axis, for the rest
     found = _weights(op, weights, columns[0].shape, device)
-    accumulator = _accumulator(device)
+    accumulator = _accumulator(device) if found is None else _accumulator(device, found.dtype)
     if found is not None:
         found = astype(found, accumulator, copy=False)
     sizes = [limits.size for limits in edges]
