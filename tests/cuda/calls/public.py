@@ -19,7 +19,8 @@ EXCUSED = {
         "Tensor.is_leaf Tensor.requires_grad Tensor.__dlpack_device__ nn.functional.one_axis",
     "gives values to the host, which is what it is for; every test reads with it":
         "Tensor.item Tensor.tolist Tensor.numpy Tensor.to_host Tensor.__array__ Tensor.__bool__ Tensor.__int__ "
-        "Tensor.__float__ Tensor.__complex__ Tensor.__index__ Tensor.__buffer__",
+        "Tensor.__float__ Tensor.__complex__ Tensor.__index__ Tensor.tobytes Tensor.tofile "
+        "Tensor.dumps Tensor.dump Tensor.__buffer__",
     "the way to other libraries: test_interop.py":
         "Tensor.__dlpack__ Tensor.__cuda_array_interface__ Tensor.__array_ufunc__ Tensor.__array_function__ "
         "Tensor.__array_priority__ "
