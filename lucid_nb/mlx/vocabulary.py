@@ -45,6 +45,17 @@ def absorbing_quotient_complex(a: mx.array, b: mx.array) -> mx.array:
     return mx.where(a == zero, zero, a / b)
 
 
+def _chosen(better: Call) -> Call:
+    """The first where it is better or NaN; MLX's own maximum and minimum may give either of two zeros in 16 bits."""
+    return lambda a, b: mx.where(mx.logical_or(better(a, b), a != a), a, b)
+
+
+# Of equals NumPy takes the first in float16, the second in bfloat16.
+EXTREMES_OF_16_BITS: dict[tuple[str, str], Call] = {
+    ("maximum", "float16"): _chosen(mx.greater_equal), ("minimum", "float16"): _chosen(mx.less_equal),
+    ("maximum", "bfloat16"): _chosen(mx.greater), ("minimum", "bfloat16"): _chosen(mx.less)}
+
+
 def sign_of_float(x: mx.array) -> mx.array:
     """-1, 0 or 1; MLX's sign of NaN is 0."""
     return mx.where(x == x, mx.sign(x), x)
@@ -109,6 +120,9 @@ def _call(step: Step, program: Program) -> Call:
     operand = step if step.op == "where" else program.steps[step.args[0]]
     if step.op in OF_MEMORY and {*program.inputs} & {*COMPUTE}:
         return exact.IN_16_BITS[step.op, program.inputs[0]]
+    for dtype in {*program.inputs} & {*COMPUTE}:
+        if (step.op, dtype) in EXTREMES_OF_16_BITS:
+            return EXTREMES_OF_16_BITS[step.op, dtype]
     found = BY_KIND[np.dtype(operand.dtype).kind].get(step.op, CALLS.get(step.op))
     if found is None:
         raise DeviceError(f"{step.op}: not available on mlx. Use .to('cpu').")
