@@ -39,6 +39,10 @@ HOST = {
                     "std average",
                     "Whether there is nothing but NaN, nothing under the mask, or a sum of weights of 0 is read, for "
                     "the warning or the error of NumPy."),
+    "linalg": Row("cholesky cond det eig eigh eigvals eigvalsh expm inv lstsq lu matrix_rank pinv qr slogdet solve "
+                  "solve_triangular svd svdvals tensorinv tensorsolve",
+                  "LAPACK works on the host; matrices are read, and results go back. So it is with norms by singular "
+                  "values and negative powers of matrices."),
     "checks": Row("allclose array_equal array_equiv asarray_chkfinite F.gaussian_nll_loss common_type",
                   "The answer is a Python bool, or an error."),
     "random": Row("F.dropout F.dropout1d F.dropout2d F.dropout3d F.alpha_dropout F.feature_alpha_dropout F.drop_path "

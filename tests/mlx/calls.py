@@ -120,6 +120,11 @@ PRODUCTS = """
  lnb.einsum("ii", q)]
 [L.norm(x), L.norm(x, 1), L.matrix_norm(x), L.vector_norm(x, ord=3, axis=0), L.matrix_power(q, 3),
  L.multi_dot([x, m, m.T]), L.cross(x[:, :3], y[:, :3])]
+[L.inv(q @ q.T + 3), L.det(q), L.solve(q, x), L.lstsq(m, v[:4])[0], L.pinv(x), L.svdvals(x),
+ L.matrix_rank(x), L.cond(q)]
+[L.inv(q), L.slogdet(q), L.cholesky(L.expm(q + q.T)), L.eigvalsh(q), abs(L.eigh(q)[1]), abs(L.svd(x, False)[0])]
+[L.qr(x), L.lu(x), L.solve_triangular(L.expm(q + q.T), x), L.tensorinv(q, 1), L.tensorsolve(q, q[0])]
+[abs(L.eigvals(q)), abs(L.eig(q)[0])]
 [L.diagonal(q), L.matmul(x, m), L.matrix_transpose(x), L.outer(v, w), L.tensordot(x, m, 1), L.trace(q), L.vecdot(v, w)]
 [lnb.conv1d(signal, kernel1), lnb.conv2d(image, kernel2, padding=1), lnb.conv3d(volume, kernel3),
  lnb.conv_general(image, kernel2)]
