@@ -75,9 +75,11 @@ def joined(op: str, data: Any) -> Tensor | None:
         return None
     like = as_array(op, _without_values(data))
     dtypes.check_supported(op, like.dtype)
-    dtype = dtypes.default_dtype() if like.dtype == dtypes.FLOAT64 else like.dtype
     table = backend.table(tensors[0].device)
-    parts = [leaf if isinstance(leaf, Tensor) else fresh(table.from_numpy(np.asarray(leaf))) for leaf in _leaves(data)]
+    dtype = dtypes.default_dtype() if like.dtype == dtypes.FLOAT64 else like.dtype
+    dtype = dtypes.on_device(dtype, table.device, [x.dtype for x in tensors])
+    parts = [leaf if isinstance(leaf, Tensor) else fresh(table.from_numpy(np.asarray(leaf).astype(dtype)))
+             for leaf in _leaves(data)]
     flat = [x.reshape(-1).astype(dtype, copy=False) for x in parts]
     whole: Tensor = apply(registry["concatenate"], flat, {"axis": 0}).reshape(like.shape)
     return whole
@@ -139,7 +141,7 @@ def operands(op: str, values: Sequence[Any], integers: tuple[int, ...] = ()) -> 
         raise DeviceError(f"{op}: operands live on {kinds[0]} and {kinds[1]}. Use .to({kinds[0]!r}) on one of them.")
     if not kinds and found:
         key = tuple([type(value) for number, value in enumerate(found) if number not in integers])
-        dtype = dtypes.promote(key)
+        dtype = dtypes.promote(key, device)
         return [fresh(constant(op, value, dtypes.INT64 if number in integers else dtype, backend.table(device)))
                 for number, value in enumerate(found)]
     return found if backend.batching.lift is None else backend.batching.lift(found)

@@ -6,6 +6,7 @@ the two together give float32.
 
 import builtins
 import math
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from ml_dtypes import bfloat16
 from .errors import DTypeError, OverflowError, told
 
 BOOL, INT64, FLOAT16, FLOAT32, FLOAT64 = map(np.dtype, ("bool", "int64", "float16", "float32", "float64"))
+COMPLEX64, COMPLEX128 = map(np.dtype, ("complex64", "complex128"))
 BFLOAT16 = np.dtype(bfloat16)
 KINDS = frozenset("biufc")
 WEAK = (bool, int, float, complex)
@@ -91,10 +93,22 @@ def check_supported(op: str, dtype: np.dtype) -> np.dtype:
     return dtype
 
 
-def promote(keys: tuple[Key, ...]) -> np.dtype:
-    """The common dtype of operands, by NumPy 2's rule; of Python floats alone the default dtype."""
+def promote(keys: tuple[Key, ...], device: str = "cpu") -> np.dtype:
+    """The common dtype of operands on a device, by NumPy 2's rule; of Python floats alone the device's default."""
     found = _promote(keys)
-    return default_dtype() if found is None else found
+    return default_of(device) if found is None else on_device(found, device, keys)
+
+
+def on_device(promoted: np.dtype, device: str, given: Sequence[Key] = ()) -> np.dtype:
+    """What promotion gives on a device: on mlx, whose GPUs have no double, single precision unless one given is double.
+
+    >>> print(on_device(FLOAT64, "mlx", (INT64, FLOAT32)), on_device(FLOAT64, "mlx", (INT64, FLOAT64)))
+    float32 float64
+    """
+    if device != "mlx" or promoted not in (FLOAT64, COMPLEX128) or any(
+            [isinstance(key, np.dtype) and key in (FLOAT64, COMPLEX128) for key in given]):
+        return promoted
+    return FLOAT32 if promoted == FLOAT64 else COMPLEX64
 
 
 @cache
@@ -110,11 +124,11 @@ def _promote(keys: tuple[Key, ...]) -> np.dtype | None:
 
 
 @cache
-def to_float(dtype: np.dtype) -> np.dtype:
-    """The float dtype that NumPy computes a function of these integers in."""
+def to_float(dtype: np.dtype, device: str = "cpu") -> np.dtype:
+    """The float dtype that NumPy computes a function of these integers in; on mlx float32 at most."""
     if is_inexact(dtype):
         return dtype
-    return FLOAT16 if dtype.itemsize == 1 else FLOAT32 if dtype.itemsize == 2 else FLOAT64
+    return FLOAT16 if dtype.itemsize == 1 else FLOAT32 if dtype.itemsize == 2 or device == "mlx" else FLOAT64
 
 
 def largest(dtype: np.dtype) -> np.floating:
@@ -130,11 +144,11 @@ def can_cast(given: np.dtype, wanted: np.dtype, casting: Any) -> bool:
     return np.can_cast(given, wanted, casting) or (casting in ("same_kind", "unsafe") and is_between_floats)
 
 
-def real_float(op: str, dtype: np.dtype) -> np.dtype:
+def real_float(op: str, dtype: np.dtype, device: str = "cpu") -> np.dtype:
     """`to_float`, for an op that has no meaning for complex numbers."""
     if dtype.kind == "c":
         raise DTypeError(f"{op}: has no meaning for {dtype}. Take .real or .imag, or abs(x).")
-    return to_float(dtype)
+    return to_float(dtype, device)
 
 
 def as_weak_scalar(op: str, value: Any, dtype: np.dtype) -> np.ndarray:

@@ -28,17 +28,18 @@ class Rule:
     complexes: bool = False
     integers: tuple[int, ...] = ()    # inputs that are integers of any dtype and decide nothing (an exponent of two)
 
-    def loop(self, op: str, keys: tuple[Key, ...]) -> np.dtype:
-        """The dtype that the formula computes on, of operands with these dtypes."""
+    def loop(self, op: str, keys: tuple[Key, ...], device: str = "cpu") -> np.dtype:
+        """The dtype that the formula computes on, of operands with these dtypes on a device."""
         keys = self._deciding(op, keys)
         if self.kind == "float" and not {float, complex} & {*keys}:      # two integers need no more than each of them
             keys = tuple([dtypes.INT64 if key is int else key for key in keys]) if dtypes.BOOL in keys else keys
-            keys = tuple([key if isinstance(key, type) else dtypes.to_float(key) for key in keys])
-        dtype = dtypes.promote(keys)
+            keys = tuple([key if isinstance(key, type) else dtypes.to_float(key, device) for key in keys])
+        dtype = dtypes.promote(keys, device)
         if self.kind in ("float", "ratio"):
-            dtype = dtypes.FLOAT64 if self.kind == "ratio" and dtype.kind in "biu" else dtypes.to_float(dtype)
+            is_ratio = self.kind == "ratio" and dtype.kind in "biu"
+            dtype = dtypes.on_device(dtypes.FLOAT64, device) if is_ratio else dtypes.to_float(dtype, device)
         elif self.kind == "double":
-            dtype = dtypes.promote((dtype, dtypes.FLOAT64))
+            dtype = dtypes.promote((dtype, dtypes.on_device(dtypes.FLOAT64, device)), device)
         elif self.kind == "integer" and dtype.kind not in "biu":
             raise DTypeError(f"{op}: takes integers, and the operands have {dtype} in common. Use .astype('int64').")
         if dtype.kind == "c" and not self.complexes:

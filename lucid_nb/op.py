@@ -146,9 +146,9 @@ class Elementwise:
             found = self.compiled[key] = self._compile(table, tuple([table.dtype_of(raw) for raw in raws]))
         return found
 
-    def typing(self, given: tuple[np.dtype, ...]) -> tuple[tuple[expr.Expr, ...], list[np.dtype]]:
+    def typing(self, given: tuple[np.dtype, ...], device: str = "cpu") -> tuple[tuple[expr.Expr, ...], list[np.dtype]]:
         """For operands of these dtypes: the formula, and the dtypes that it takes them in."""
-        loop, outputs = self.rule.loop(self.name, self._values(given)), self.outputs
+        loop, outputs = self.rule.loop(self.name, self._values(given), device), self.outputs
         if self.is_comparison and loop.kind == "f" and all(dtype.kind in "iu" for dtype in given):
             loop, outputs = UINT64, _compared_exactly(outputs, given)
         wanted = [dtypes.BOOL if self._is_condition(i) else loop for i in range(len(given))]
@@ -157,7 +157,7 @@ class Elementwise:
         return outputs, wanted
 
     def _compile(self, table: backend.Table, given: tuple[np.dtype, ...]) -> Compiled:
-        outputs, wanted = self.typing(given)
+        outputs, wanted = self.typing(given, table.device)
         typed = program.type_program(outputs, [dtype.name for dtype in wanted], table.NATIVE(), self.warns)
         kernel = table.map(typed, self.name)
         if list(given) == wanted:
@@ -201,11 +201,11 @@ class Elementwise:
             operands = [bool(o) if is_weak else o for o, is_weak in zip(operands, weak)]
         table = backend.of(next(o for o, is_weak in zip(operands, weak) if not is_weak))
         keys = tuple([type(o) if is_weak else table.dtype_of(o) for o, is_weak in zip(operands, weak)])
-        loop = self.rule.loop(self.name, keys)
+        loop = self.rule.loop(self.name, keys, table.device)
         if self.is_comparison and loop.kind in "iu":      # NumPy compares with any integer
             operands = [_bounded(o, loop) if is_weak else o for o, is_weak in zip(operands, weak)]
             loop = self.rule.loop(self.name, tuple([type(o) if is_weak else key for o, is_weak, key
-                                                    in zip(operands, weak, keys)]))
+                                                    in zip(operands, weak, keys)]), table.device)
         return [constant(self.name, o, dtypes.INT64 if number in self.rule.integers else loop, table) if is_weak else o
                 for number, (o, is_weak) in enumerate(zip(operands, weak))]
 

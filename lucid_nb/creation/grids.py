@@ -82,7 +82,8 @@ class Joiner:
         device = next(part.device for part in parts if isinstance(part, Tensor))
         scalars = [type(part) if type(part) in dtypes.WEAK else None for part in parts]
         tensors = [self._part(part, ndmin, place, device) for part in parts]
-        wanted = dtypes.promote(tuple(x.dtype if scalar is None else scalar for x, scalar in zip(tensors, scalars)))
+        keys = tuple([x.dtype if scalar is None else scalar for x, scalar in zip(tensors, scalars)])
+        wanted = dtypes.promote(keys, device)
         return joined("r_", tensors, axis, None, wanted, "unsafe")
 
     def _directive(self, text: str) -> tuple[int, int, int]:

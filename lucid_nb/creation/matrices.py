@@ -80,7 +80,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
         raise ShapeError(f"vander: needs one axis, the shape is {x.shape}. Reshape it.")
     count = x.size if N is None else shapes.as_integer("vander", "N", N)
     shapes.check_sizes("vander", (x.size, count))
-    x = astype(x, dtypes.promote((x.dtype, dtypes.INT64)), copy=False)
+    x = astype(x, dtypes.promote((x.dtype, dtypes.INT64), x.device), copy=False)
     if count == 0:
         return from_host("vander", np.zeros((x.size, 0), x.dtype), x.dtype, x.device)
     powers = [ones(x.shape, dtype=x.dtype, device=x.device)]

@@ -120,7 +120,7 @@ def _between(start: Any, stop: Any, count: int, endpoint: bool) -> tuple[Tensor,
     like = start if isinstance(start, Tensor) else stop
     first, last = (end.refresh() if isinstance(end, Tensor) else _beside("linspace", end, like)
                    for end in (start, stop))
-    dtype = dtypes.promote((first.dtype, last.dtype, float))
+    dtype = dtypes.promote((first.dtype, last.dtype, float), first.device)
     first, last = astype(first, dtype, copy=False), astype(last, dtype, copy=False)
     difference = last - first
     parts = count - 1 if endpoint else count
@@ -141,10 +141,11 @@ def _between(start: Any, stop: Any, count: int, endpoint: bool) -> tuple[Tensor,
 def _beside(op: str, value: Any, like: Tensor) -> Tensor:
     """A number or an array on the device of a tensor, in a dtype that decides nothing."""
     if type(value) in dtypes.WEAK and dtypes.is_inexact(like.dtype):
-        array = dtypes.as_weak_scalar(op, value, dtypes.promote((type(value), like.dtype)))
+        array = dtypes.as_weak_scalar(op, value, dtypes.promote((type(value), like.dtype), like.device))
     else:
         array = as_array(op, value)
         dtypes.check_supported(op, array.dtype)
+        array = array if isinstance(value, np.ndarray) else array.astype(dtypes.on_device(array.dtype, like.device))
     return fresh(backend.of(like.raw).from_numpy(array))
 
 
@@ -185,7 +186,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     first, last = (end if isinstance(end, Tensor) else _beside("geomspace", end, like) for end in (start, stop))
     if "c" in (first.dtype.kind, last.dtype.kind):
         raise DTypeError("geomspace: complex tensors as ends. Give them as NumPy arrays, with .numpy().")
-    kind = dtypes.promote((first.dtype, last.dtype, float))
+    kind = dtypes.promote((first.dtype, last.dtype, float), first.device)
     first, last = astype(first, kind, copy=False), astype(last, kind, copy=False)
     shapes.broadcast_shapes("geomspace", first.shape, last.shape)
     if not (first.to_host() * last.to_host() > 0).all():

@@ -41,11 +41,11 @@ class Typed(NamedTuple):
 
 
 @lru_cache(4096)
-def typed(op: Elementwise, given: tuple[np.dtype, ...]) -> Typed | str:
+def typed(op: Elementwise, given: tuple[np.dtype, ...], device: str) -> Typed | str:
     """The formula for operands of these dtypes, or why it is not fused."""
     if op.rule.integers or any(dtype.kind == "c" for dtype in given):
         return "complex numbers" if not op.rule.integers else "integers among floats"
-    outputs, wanted = op.typing(given)
+    outputs, wanted = op.typing(given, device)
     results = type_program(outputs, [dtype.name for dtype in wanted]).results
     computes = {COMPUTE.get(dtype.name, dtype.name) for dtype in wanted if dtype.kind != "b"} or {"bool"}
     if len(computes) > 1 or not all(COMPUTE.get(name, name) in (*computes, "bool") for name in results):
@@ -57,7 +57,7 @@ def typed(op: Elementwise, given: tuple[np.dtype, ...]) -> Typed | str:
 def formula(trace: "Trace", op: Elementwise, operands: Sequence[Any]) -> Result:
     """An op that is a scalar formula, on traced tensors and Python's numbers."""
     raws = op.strengthen([x.raw if isinstance(x, Traced) else x for x in operands])
-    plan = typed(op, tuple([raw.dtype for raw in raws]))
+    plan = typed(op, tuple([raw.dtype for raw in raws]), trace.device)
     if isinstance(plan, str):
         return plan
     compute = plan.compute

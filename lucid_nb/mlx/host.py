@@ -23,7 +23,7 @@ HOST = {
                      "F.max_unpool1d F.max_unpool2d F.max_unpool3d",
                      "Positions and classes are read, so that one out of bounds is refused before MLX sees it: MLX "
                      "checks none, and reads or writes beyond the array."),
-    "masks": Row("where nonzero argwhere flatnonzero extract masked_select compress place putmask piecewise "
+    "masks": Row("where nonzero argwhere flatnonzero extract masked_select compress place piecewise "
                  "trim_zeros mask_indices",
                  "How many elements a mask keeps depends on its values; the mask is read, the elements stay on the "
                  "device. where with choices reads nothing."),

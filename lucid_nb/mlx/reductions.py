@@ -72,9 +72,9 @@ def _total(terms: mx.array, axes: Axes) -> mx.array:
 
 
 def shifted(raw: mx.array, axes: Axes) -> tuple[mx.array, mx.array, mx.array]:
-    """The largest value (0 where it is infinite), the values less it, and the sum of their exponentials."""
+    """The largest value (0 where that is -inf), the values less it, and the sum of their exponentials."""
     top = _reduce("max", raw, axes, True)
-    top = mx.where(mx.isinf(top), constant(0, raw.dtype), top)
+    top = mx.where(top == constant(-math.inf, raw.dtype), constant(0, raw.dtype), top)
     values = raw - top
     return top, values, _total(special.exp(values), axes)
 
@@ -87,7 +87,7 @@ def _or_one(total: mx.array) -> mx.array:
 def logsumexp(raw: mx.array, axes: Axes, keepdims: bool) -> mx.array:
     """Logarithm of the sum of exponentials; -inf of only -inf."""
     top, _, total = shifted(wide(raw), axes)
-    found = (top + mx.log(total)).astype(raw.dtype)
+    found = mx.where(top == constant(math.inf, top.dtype), top, top + mx.log(total)).astype(raw.dtype)
     return found if keepdims else mx.squeeze(found, axes)
 
 

@@ -7,7 +7,7 @@ import mlx.core as mx
 import numpy as np
 
 from . import runtime
-from .types import SMALL_FLOATS, from_numpy, handle, to_numpy
+from .types import FLOATS, SMALL_FLOATS, constant, from_numpy, handle, to_numpy
 
 Index = tuple[Any, ...]
 
@@ -18,9 +18,10 @@ def slice_(raw: mx.array, index: Index) -> mx.array:
 
 
 def put_slice(raw: mx.array, index: Index, value: mx.array) -> mx.array:
-    """`raw` with the indexed region replaced, out of place."""
+    """`raw` with the indexed region replaced, out of place. MLX refuses some regions of no elements."""
     new = handle(raw)
-    new[index] = value
+    if value.size and raw.size:
+        new[index] = value
     return new
 
 
@@ -83,7 +84,12 @@ def scatter_along(kind: str, raw: mx.array, index: mx.array, values: mx.array, a
             return target
         updates = target.at[tuple(places)]
         method = {"sum": updates.add, "prod": updates.multiply, "max": updates.maximum, "min": updates.minimum}[kind]
-        return method(values.astype(wide)).astype(raw.dtype)
+        found = method(values.astype(wide)).astype(raw.dtype)
+        if kind not in ("max", "min") or raw.dtype not in FLOATS:
+            return found
+        # MLX's extremes pass over NaN.
+        is_nan = (raw != raw).at[tuple(places)].maximum(values != values)
+        return mx.where(is_nan, constant(float("nan"), raw.dtype), found)
 
 
 def expand(mask: mx.array, base: mx.array, values: mx.array) -> mx.array:

@@ -139,5 +139,5 @@ install_operator("pow", power)
 
 @binary(kind="double", oracle="numpy.float_power", samples=((0.2, 3), (-2, 3)), ulp=2, complexes=True)
 def float_power(m: Vocabulary, x: Expr, y: Expr) -> Formula:
-    """x to the power y, in float64 or complex128: integers to negative powers are fractions."""
+    """x to the power y, in float64 or complex128 (not on mlx): integers to negative powers are fractions."""
     return m.power(x, y)

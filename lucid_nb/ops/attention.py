@@ -154,7 +154,7 @@ def attention(query: Any, key: Any, value: Any, mask: Any = None, causal: bool =
     is kept; two words of a key and the number of a stream follow.
     """
     q, k, v = promoted(OP, (query, key, value))
-    dtype = dtypes.real_float(OP, q.dtype)
+    dtype = dtypes.real_float(OP, q.dtype, q.device)
     q, k, v = (astype(x, dtype, copy=False) for x in (q, k, v))
     lead, groups = leading_axes(q.shape, k.shape, v.shape, grouped)
     scale = _scale(scale, q.shape[-1])

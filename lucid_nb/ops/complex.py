@@ -87,7 +87,7 @@ def angle(z: Any, deg: bool = False) -> Tensor:
     tensor([ 90., 180.])
     """
     z = as_tensor("angle", z)
-    z = astype(z, dtypes.FLOAT64) if z.dtype.kind == "b" else z
+    z = astype(z, dtypes.on_device(dtypes.FLOAT64, z.device)) if z.dtype.kind == "b" else z
     turned = arctan2(imag(z), real(z)) if z.dtype.kind == "c" else angle_of_real(z)
     return turned * (180 / math.pi) if deg else turned
 

@@ -140,13 +140,13 @@ def promoted(op: str, values: Sequence[Any], dtype: Any = None, casting: str = "
     given = tuple([x.dtype if isinstance(x, Tensor) else type(x) for x in found])
     if dtype is None and all([one is given[0] for one in given]):
         return found
-    wanted = dtypes.promote(given)
+    table = next(of(x.raw) for x in found if isinstance(x, Tensor))
+    wanted = dtypes.promote(given, table.device)
     if dtype is not None:
         wanted = dtypes.as_dtype(op, dtype)
         for x in found:
             if isinstance(x, Tensor):
                 check_cast(op, x.dtype, wanted, casting)
-    table = next(of(x.raw) for x in found if isinstance(x, Tensor))
     return [astype(x, wanted, copy=False) if isinstance(x, Tensor) else fresh(constant(op, x, wanted, table))
             for x in found]
 

@@ -131,7 +131,14 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     tensor([0. , 0.5, 1. ])
     """
     edges, _ = _edges("histogram_bin_edges", _host("histogram_bin_edges", a), bins, range, weights)
-    return fresh(backend.table(_device_of(a)).from_numpy(edges))
+    return _edges_on(_device_of(a), edges, bins, a)
+
+
+def _edges_on(device: str, edges: np.ndarray, bins: Any, data: Any) -> Tensor:
+    """Edges on a device; on mlx in single precision, unless the data or the array of edges is double."""
+    given = [x.dtype for x in (bins, data)
+             if isinstance(x, (Tensor, np.ndarray))]
+    return fresh(backend.table(device).from_numpy(edges.astype(dtypes.on_device(edges.dtype, device, given))))
 
 
 def _edges(op: str, x: np.ndarray, bins: Any, range: Any, weights: Any) -> tuple[np.ndarray, bool]:
@@ -209,7 +216,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool | None = 
     if weights is None and np.ndim(bins) == 0 and not isinstance(bins, str) and _countable(a) is not None:
         counted = _histogram_there(a, bins, range)
         if counted is not None:
-            return _finished(*counted, density)
+            return _finished(*counted, density, bins, a)
     host, device = _host("histogram", a), _device_of(a)
     found = _weights("histogram", weights, host.shape, device)
     edges, is_equal = _edges("histogram", host, bins, range, weights)
@@ -219,7 +226,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool | None = 
     else:
         counts = tallied("histogram", _bin_places(host, edges, is_equal), found, count + 1, device)
         counts = counts.moved(Slice((slice(0, count),))) if count >= 0 else counts
-    return _finished(counts, edges, density)
+    return _finished(counts, edges, density, bins, a)
 
 
 def _histogram_there(x: Tensor, bins: Any, range: Any) -> tuple[Tensor, np.ndarray] | None:
@@ -235,13 +242,13 @@ def _histogram_there(x: Tensor, bins: Any, range: Any) -> tuple[Tensor, np.ndarr
     return fresh(table.histogram(raw, table.from_numpy(edges.astype(DOUBLE)))), edges
 
 
-def _finished(counts: Tensor, edges: np.ndarray, density: bool | None) -> tuple[Tensor, Tensor]:
+def _finished(counts: Tensor, edges: np.ndarray, density: bool | None, bins: Any, data: Any) -> tuple[Tensor, Tensor]:
     """Counts, as a density where that is asked for, and edges, on the device of the counts."""
     table = backend.table(counts.device)
     if density:
         widths = fresh(table.from_numpy(np.diff(edges).astype(_accumulator(counts.device))))
         counts = counts / widths / counts.sum()
-    return counts, fresh(table.from_numpy(edges))
+    return counts, _edges_on(counts.device, edges, bins, data)
 
 
 @public(method=False)
@@ -332,7 +339,7 @@ def _cells(op: str, columns: Sequence[np.ndarray], bins: Any, range: Any, densit
             shape[axis] = -1
             counts = counts / reshape(fresh(table.from_numpy(np.diff(limits).astype(accumulator))), tuple(shape))
         counts = counts / total
-    return counts, [fresh(table.from_numpy(limits)) for limits in edges]
+    return counts, [_edges_on(device, *parts) for parts in zip(edges, each, columns)]
 
 
 @public(method=False)

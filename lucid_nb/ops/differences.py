@@ -177,7 +177,7 @@ def gradient(f: Any, *spacing: Any, axis: SomeAxes = None, edge_order: int = 1) 
     if edge_order not in (1, 2):
         raise ShapeError(f"gradient: edge_order is {edge_order}. Use 1 or 2.")
     gaps = _spacings(spacing, axes, f)
-    f = f if dtypes.is_inexact(f.dtype) else astype(f, np.float64)
+    f = f if dtypes.is_inexact(f.dtype) else astype(f, dtypes.on_device(dtypes.FLOAT64, f.device))
     for a in axes:
         if f.shape[a] < edge_order + 1:
             raise ShapeError(f"gradient: {f.shape[a]} elements along axis {a}. Give {edge_order + 1} or more.")

@@ -48,7 +48,7 @@ def dropout(x: Any, key: tuple[int, int], stream: int, p: float, scale: float, m
             dropped: float = 0.0) -> Tensor:
     """x * scale + moved with probability 1 - p for each element, otherwise `dropped`."""
     x = as_tensor("dropout", x)
-    x = astype(x, dtypes.real_float("dropout", x.dtype), copy=False)
+    x = astype(x, dtypes.real_float("dropout", x.dtype, x.device), copy=False)
     op = _drop if moved == dropped == 0 else _drop_affine
     return apply(op, (x,), {"key": key, "stream": stream, "threshold": threshold_of(p), "scale": scale,
                                "moved": moved, "dropped": dropped})

@@ -61,7 +61,7 @@ def numbers(op: str, x: Tensor) -> Tensor:
         return x
     if dtypes.is_inexact(x.dtype):
         raise DTypeError(f"{op}: array type {x.dtype} is unsupported in linalg. Use .astype(lnb.float32).")
-    return astype(x, dtypes.FLOAT64)
+    return astype(x, dtypes.on_device(dtypes.FLOAT64, x.device))
 
 
 def together(op: str, *given: Tensor) -> list[Tensor]:
@@ -69,7 +69,7 @@ def together(op: str, *given: Tensor) -> list[Tensor]:
     if given[0].dtype is given[1].dtype and given[0].dtype in DTYPES:
         return [*given]
     found = [numbers(op, x) for x in given]
-    wanted = dtypes.promote(tuple([x.dtype for x in found]))
+    wanted = dtypes.promote(tuple([x.dtype for x in found]), found[0].device)
     return [astype(x, wanted, copy=False) for x in found]
 
 

@@ -74,7 +74,7 @@ def cross_entropy(logits: Any, target: Any, /, *, ignore_index: int = -100, redu
     if reduction not in REDUCTIONS:
         raise ShapeError(f"cross_entropy: reduction {reduction!r} is unknown. Use one of {', '.join(REDUCTIONS)}.")
     check_target("cross_entropy", logits, target)
-    rows, shape = examples(_as(logits, dtypes.real_float("cross_entropy", logits.dtype))), target.shape
+    rows, shape = examples(_as(logits, dtypes.real_float("cross_entropy", logits.dtype, logits.device))), target.shape
     try:
         are_classes = check_classes("cross_entropy", target, rows.shape[1], ignore_index)
     except Unbatchable as reason:

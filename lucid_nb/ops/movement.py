@@ -191,7 +191,8 @@ def tensors_of(op: str, arrays: Any) -> list[Tensor]:
     if all([isinstance(x, Tensor) for x in found]):
         return found
     device = next((x.device for x in found if isinstance(x, Tensor)), backend.default_device())
-    return [x if isinstance(x, Tensor) else fresh(constant(op, x, dtypes.promote((type(x),)), backend.table(device)))
+    table = backend.table(device)
+    return [x if isinstance(x, Tensor) else fresh(constant(op, x, dtypes.promote((type(x),), device), table))
             for x in found]
 
 
@@ -213,7 +214,8 @@ def joined(op: str, tensors: Sequence[Tensor], axis: int | None, out: Any, dtype
         check_out(op, out)
     if dtype is not None and out is not None:
         raise DTypeError(f"{op}: got both out and dtype. The dtype is that of out: leave dtype away.")
-    wanted = dtypes.as_dtype(op, dtype) if dtype is not None else dtypes.promote(tuple(x.dtype for x in tensors))
+    wanted = dtypes.as_dtype(op, dtype) if dtype is not None else \
+        dtypes.promote(tuple([x.dtype for x in tensors]), tensors[0].device)
     for given in {x.dtype for x in tensors}:
         check_cast(op, given, wanted if out is None else out.dtype, casting)
     return deliver(op, apply(_concatenate, [astype(x, wanted, copy=False) for x in tensors], {"axis": axis}), out,

@@ -45,7 +45,7 @@ def _along_axis(op: Primitive, x: Any, axis: int) -> Tensor:
         shapes.normalize_axis(op.name, axis, 1)
         return reshape(_along_axis(op, reshape(x, 1), axis), ())          # a number has an axis, as in reductions
     axis = shapes.normalize_axis(op.name, axis, x.ndim)
-    return apply(op, (astype(x, dtypes.real_float(op.name, x.dtype), copy=False),), {"axis": axis})
+    return apply(op, (astype(x, dtypes.real_float(op.name, x.dtype, x.device), copy=False),), {"axis": axis})
 
 
 @public()

@@ -133,7 +133,8 @@ def operand(op: str, x: Any, least: int) -> Tensor:
     found = as_tensor(op, x)
     if found.ndim < least:
         raise ShapeError(f"{op}: an input of shape {found.shape} has {found.ndim} axes. Give it {least} or more.")
-    return found if found.dtype in FLOATS else astype(found, dtypes.real_float(op, found.dtype), copy=False)
+    wanted = found.dtype if found.dtype in FLOATS else dtypes.real_float(op, found.dtype, found.device)
+    return astype(found, wanted, copy=False)
 
 
 def checked_eps(op: str, eps: float, of_batch: bool = False) -> float:

@@ -164,7 +164,7 @@ def indices_of(places: Tensor) -> Tensor:
 
 def avg_pool(op: str, x: Tensor, axes: Axes, include_padding: bool = True, divisor: int | None = None) -> Tensor:
     """Sums of windows over the last axes, divided by a divisor, or by how many cells they have."""
-    x = astype(x, dtypes.real_float(op, x.dtype), copy=False)
+    x = astype(x, dtypes.real_float(op, x.dtype, x.device), copy=False)
     return apply(_average, (x,), {"axes": axes, "include_padding": bool(include_padding), "divisor": divisor})
 
 

@@ -170,6 +170,7 @@ def _joined(a: Tensor, b: Tensor, spot: Spot, wanted: Wanted) -> Tensor:
     """The point between neighbours, from the nearer one, as NumPy interpolates."""
     table, share = backend.of(a.raw), np.asarray(spot.share)
     kind = share.dtype if not wanted.is_weak else a.dtype if dtypes.is_inexact(a.dtype) else dtypes.FLOAT64
+    kind = dtypes.on_device(kind, a.device, (a.dtype,))
     low, high, pace = [Tensor(table.from_numpy(np.asarray(part, kind))) for part in (share, 1 - share, spot.pace)]
     step = b - a
     found = where(low >= 0.5, b - step * high, a + step * low)

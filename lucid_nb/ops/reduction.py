@@ -213,7 +213,7 @@ def logsumexp(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor
     axes = shapes.reduction_axes("logsumexp", axis, x.ndim)
     if x.dtype.kind == "c":
         return _complex_logsumexp(x, axes, keepdims) if axes else x.copy()
-    x = astype(x, dtypes.real_float("logsumexp", x.dtype), copy=False)
+    x = astype(x, dtypes.real_float("logsumexp", x.dtype, x.device), copy=False)
     if not axes:
         return x.copy()
     return apply(reducers.logsumexp_of, (x,), {"axes": axes, "keepdims": keepdims})

@@ -232,5 +232,5 @@ def logcumsumexp(x: Any, /, axis: int) -> Tensor:
     """
     x = as_tensor("logcumsumexp", x)
     axis = shapes.normalize_axis("logcumsumexp", axis, x.ndim)
-    x = astype(x, dtypes.real_float("logcumsumexp", x.dtype), copy=False)
+    x = astype(x, dtypes.real_float("logcumsumexp", x.dtype, x.device), copy=False)
     return apply(_logcumsumexp, (x,), {"axis": axis})

@@ -239,7 +239,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tensor
         raise IndexError(f"choose: numbers from {low} to {high} for {len(tensors)} choices. "
                          f"Use 0 to {len(tensors) - 1}, or another mode.")
     shape = shapes.broadcast_shapes("choose", numbers.shape, *[t.shape for t in tensors])
-    dtype = dtypes.promote(tuple(t.dtype for t in tensors))
+    dtype = dtypes.promote(tuple(t.dtype for t in tensors), numbers.device)
     stacked = functions["stack"]([t.astype(dtype, copy=False).broadcast_to(shape) for t in tensors])
     found = take_along_axis(stacked, _spread(numbers, shape)[None], axis=0)
     return deliver("choose", reshape(found, shape), out)
@@ -261,21 +261,21 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     for condition in conditions:
         if condition.dtype != dtypes.BOOL:
             raise DTypeError(f"select: a condition is {condition.dtype}. Use bools.")
-    dtype = _common_dtype((*choices, default))
+    dtype = _common_dtype((*choices, default), conditions[0].device)
     found = default
     for condition, value in zip(reversed(conditions), reversed(choices)):
         found = choice(condition, value, found)
     return astype(found, dtype, copy=False)
 
 
-def _common_dtype(values: Sequence[Any]) -> np.dtype:
+def _common_dtype(values: Sequence[Any], device: str) -> np.dtype:
     """The dtype of several values, in which Python numbers are weak."""
     keys = [type(v) if type(v) in dtypes.WEAK else v.dtype if hasattr(v, "dtype") else as_array("select", v).dtype
             for v in values]
     for key in keys:
         if isinstance(key, np.dtype):
             dtypes.check_supported("select", key)
-    return dtypes.promote(tuple(keys))
+    return dtypes.promote(tuple(keys), device)
 
 
 def _is_scalar(condition: Any) -> bool:

@@ -148,7 +148,7 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
     if kind not in (None, "sort", "table"):
         raise ShapeError(f"isin: kind {kind!r} is unknown. Leave it out.")
     element, test_elements = pair("isin", element, test_elements)
-    common = dtypes.promote((element.dtype, test_elements.dtype))
+    common = dtypes.promote((element.dtype, test_elements.dtype), element.device)
     operands = (astype(element.detach(), common, copy=False),
                 astype(reshape(test_elements.detach(), -1), common, copy=False))
     found = apply(_isin, operands)
@@ -158,7 +158,7 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
 def _pair(name: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
     """Two flattened tensors of one dtype."""
     a, b = pair(name, x1, x2)
-    common = dtypes.promote((a.dtype, b.dtype))
+    common = dtypes.promote((a.dtype, b.dtype), a.device)
     return reshape(astype(a, common, copy=False), -1), reshape(astype(b, common, copy=False), -1)
 
 

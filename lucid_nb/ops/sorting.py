@@ -221,7 +221,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tens
         raise ShapeError(f"searchsorted: side {side!r} is unknown. Use 'left' or 'right'.")
     if sorter is not None:
         a = _ordered_by(a, sorter)
-    common = dtypes.promote((a.dtype, v.dtype))
+    common = dtypes.promote((a.dtype, v.dtype), a.device)
     operands = [astype(x.detach(), common, copy=False) for x in (a, v)]
     return apply(_searchsorted, operands, {"side": side})
 

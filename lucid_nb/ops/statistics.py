@@ -79,7 +79,7 @@ def float_operand(op: str, x: Any, dtype: Any) -> tuple[Tensor, np.dtype]:
     wanted = dtypes.as_dtype(op, dtype) if dtype is not None else x.dtype
     if dtype is not None and not dtypes.is_inexact(wanted):
         raise DTypeError(f"{op}: dtype {wanted} does not hold what lies between integers. Use a float dtype.")
-    wanted = wanted if dtypes.is_inexact(wanted) else dtypes.FLOAT64
+    wanted = wanted if dtypes.is_inexact(wanted) else dtypes.on_device(dtypes.FLOAT64, x.device)
     compute = dtypes.FLOAT32 if wanted in (dtypes.FLOAT16, dtypes.BFLOAT16) else wanted
     return (x if x.dtype == compute else astype(x, compute)), wanted
 
@@ -105,7 +105,8 @@ def warn_where(condition: Any, text: str, depth: int = 3) -> None:
 @public()
 def mean(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False, *,
          where: Any = True) -> Tensor:
-    """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN with a warning.
+    """Arithmetic mean over axes (all of them by default); of integers in float64 (on mlx in
+    float32), of nothing NaN with a warning.
 
     >>> import lucid_nb as lnb
     >>> lnb.mean(lnb.tensor([[1.0, 2.0], [3.0, 5.0]]), axis=1)
@@ -122,7 +123,7 @@ def mean_of(op: str, x: Tensor, axis: Axis, dtype: Any, keepdims: bool, where: A
     count = count_of(x, mask, axes, keepdims)
     warn_where(count == 0, "Mean of empty slice", 4)
     total = sum(kept(x, mask, False if x.dtype.kind == "b" else 0), axes, sums, keepdims=keepdims)
-    total = total if dtypes.is_inexact(total.dtype) else astype(total, dtypes.FLOAT64)
+    total = total if dtypes.is_inexact(total.dtype) else astype(total, dtypes.on_device(dtypes.FLOAT64, x.device))
     return astype(quotient(total, count), wanted, copy=False)
 
 
@@ -135,7 +136,7 @@ def _mean_operand(op: str, x: Tensor, dtype: Any) -> tuple[Tensor, np.dtype, np.
     if given is not None and not dtypes.is_inexact(given):
         return astype(x, given, copy=False), given, given
     if given is None and x.dtype.kind in "biu" and x.dtype.itemsize < 8:
-        return x, dtypes.FLOAT64, None
+        return x, dtypes.on_device(dtypes.FLOAT64, x.device), None
     return *float_operand(op, x, dtype), None
 
 
@@ -247,8 +248,8 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
         scale = full_like(found, extent(a, axes))
     else:
         weights = _weights_along(a, as_tensor("average", weights), axis, axes)
-        keys = (a.dtype, weights.dtype) + ((dtypes.FLOAT64,) if a.dtype.kind in "biu" else ())
-        wanted = dtypes.promote(keys)
+        least = (dtypes.on_device(dtypes.FLOAT64, a.device),) if a.dtype.kind in "biu" else ()
+        wanted = dtypes.promote((a.dtype, weights.dtype, *least), a.device)
         weights = astype(broadcast_to(weights, a.shape), wanted, copy=False)
         scale = sum(weights, axes, keepdims=keepdims)
         if holds_anywhere(scale == 0):

@@ -55,7 +55,7 @@ _sum_of_sizes = Primitive(
 def _operand(op: str, x: Any) -> Tensor:
     """Integers are taken for float64, as in NumPy."""
     x = as_tensor(op, x)
-    return x if dtypes.is_inexact(x.dtype) else astype(x, dtypes.FLOAT64)
+    return x if dtypes.is_inexact(x.dtype) else astype(x, dtypes.on_device(dtypes.FLOAT64, x.device))
 
 
 def _sizes(x: Tensor) -> Tensor:

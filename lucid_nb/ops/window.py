@@ -101,7 +101,7 @@ def _operands(op: str, x: Any, weight: Any, bias: Any) -> tuple[Tensor, Tensor, 
     tensors = [t for t in operands(op, given) if isinstance(t, Tensor)]
     if len(tensors) != len(given):
         raise DTypeError(f"{op}: an operand is a scalar. Use tensors.")
-    dtype = dtypes.promote(tuple(t.dtype for t in tensors))
+    dtype = dtypes.promote(tuple(t.dtype for t in tensors), tensors[0].device)
     image, kernel, *rest = (t if t.dtype == dtype else astype(t, dtype) for t in tensors)
     return image, kernel, rest[0] if rest else None
 

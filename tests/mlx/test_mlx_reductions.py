@@ -189,3 +189,21 @@ def test_ignored_rows_may_hold_anything():
 def test_reductions_give_the_same_bits_each_time():
     array = np.random.default_rng(0).standard_normal((64, 999)).astype("float32")
     assert reduce("sum", array, (0, 1)).tobytes() == reduce("sum", array, (0, 1)).tobytes()
+
+
+INFINITE = [[np.inf, -np.inf, 1], [np.inf, 2, 1], [-np.inf, 0, 1], [-np.inf, -np.inf, -np.inf], [np.nan, -np.inf, 1]]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_softmax_of_infinities_is_that_of_scipy(dtype):
+    special = pytest.importorskip("scipy.special")
+    x = np.array(INFINITE, dtype)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        total, shares = (function(x.astype("float64"), 1) for function in (special.logsumexp, special.softmax))
+        shares[3] = 0                                       # of nothing but -inf, zeros here
+        wanted = {"softmax": shares, "log_softmax": np.log(shares)}
+    for name, exact in wanted.items():
+        found = table.to_numpy(getattr(table, name)(table.from_numpy(x), 1))
+        np.testing.assert_allclose(found, exact, rtol=2e-3 if dtype == "float16" else 1e-6, err_msg=name)
+    found = table.to_numpy(table.logsumexp(table.from_numpy(x), (1,), False))
+    np.testing.assert_allclose(found, total, rtol=2e-3 if dtype == "float16" else 1e-6)

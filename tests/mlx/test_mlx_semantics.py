@@ -34,7 +34,7 @@ F.max_pool2d(image, 9); F.avg_pool2d(image, 2, padding=3); F.layer_norm(x, 3)
 F.batch_norm(v, None, None, training=True)
 F.scaled_dot_product_attention(t, t[..., :2], t); F.grid_sample(image, grid[:1]); F.interpolate(image, 0)
 nn.LSTM(3, 2)(t); nn.Linear(3, 2)(x); nn.Embedding(2, 3)(k); nn.Conv2d(3, 2, 3)(image); F.group_norm(image, 3)
-x.astype("int8") @ x.astype("bool") @ x; i ** -1; i << x; lnb.bitwise_and(x, x); lnb.sort(c) @ x; -b
+x.astype("int8") @ x.astype("bool") @ x; i ** -1; i.astype('int16') << x; lnb.bitwise_and(x, x); lnb.sort(c) @ x; -b
 lnb.arange(5).reshape(2, 2); lnb.diagonal(v); lnb.trace(v); lnb.cross(x, y); lnb.where(b, x); lnb.clip(x, v, v)
 """
 EXPRESSIONS = [part.strip() for part in BAD.replace("\n", ";").split(";") if part.strip()]
@@ -127,11 +127,6 @@ def test_report_d48_float64_stays_or_is_refused_with_the_remedy(monkeypatch):
 
 
 COMPILED = ("fuse", "LSTM", "GRU", "RNN")       # by mx.compile, which calls a C++ compiler here
-# What NumPy makes float64 of integers, and of lists of fractions: refused where there is none.
-OF_FLOAT64 = {"lnb.vander(v, 3)", "lnb.mean(i)", "lnb.std(i)", "lnb.concat([x, i])",
-              "lnb.quantile(x, [0.1, 0.5], axis=1)"}
-
-
 LINES = dict(lines())
 OF_WEEK = oracles.random.Random(oracles.SEED).sample(sorted(LINES), 30)
 
@@ -144,15 +139,61 @@ def test_a_gpu_without_float64_gives_the_same_results(line, monkeypatch):
         wanted = Call(text, "cpu", "float32").outcome()
         with monkeypatch.context() as patch:
             patch.setattr(table.runtime, "ON_GPU", True)
-            if text in OF_FLOAT64:
-                with pytest.raises(DTypeError, match="float64 does not exist on mlx's GPU"):
-                    Call(text, "mlx", "float32").outcome()
-                continue
             found = Call(text, "mlx", "float32").outcome()
         for one, other in zip(found, wanted, strict=True):
             for got, exact in zip(one, other, strict=True):
                 assert not isinstance(got, lnb.Tensor) or got.dtype != np.float64, text
                 same(got, exact, exact)
+
+
+# Of integers, of numbers of Python and of float32: what is promoted is float32, on the CPU build as on the GPU.
+PROMOTED = """lnb.mean(i); lnb.mean(i.astype("int16")); lnb.std(i); lnb.average(i, 0, i[0]); lnb.median(i)
+lnb.where(m, 0.0, 1.0); lnb.where(m, i, 1.5); x + i; i / 2; i * 1.5; i / i; lnb.sqrt(i); lnb.softmax(i); lnb.exp2(i)
+lnb.concat([x, i]); lnb.stack([x, i]); lnb.array([x[0], i[1]]); lnb.array([x[0, 0], 1.5]); x @ i; lnb.kron(x, i)
+lnb.quantile(i, 0.3); lnb.quantile(x, [0.1, 0.5]); lnb.quantile(x, np.array([0.1, 0.5])); lnb.vander(x[0], 3)
+lnb.float_power(x, 2); lnb.float_power(i, -1); lnb.linspace(i, x, 3); lnb.linspace(i[0], 2.5, 3); lnb.r_[i[0], x[0]]
+lnb.select([m], [i], 1.5); lnb.choose(i % 2, [x, i]); lnb.linalg.norm(i); lnb.linalg.inv(i + x); lnb.gradient(i)[0]
+lnb.histogram(i, 3)[1]; lnb.histogramdd(i, 2)[1][0]; lnb.histogram(x, [0.0, 1.5, 3.0])[1]; lnb.logsumexp(i); lnb.rint(i)
+lnb.fuse(lambda a, b: a * b + 1.5)(i, x); lnb.maximum(i, 1.5); lnb.heaviside(i, 0.5); lnb.ldexp(i, i)
+lnb.nn.functional.mse_loss(i, x); lnb.nn.functional.layer_norm(i, (3,)); lnb.tensor([1.5, 2]); lnb.full((2,), 0.5)"""
+
+
+@pytest.mark.parametrize("on_gpu", [False, True])
+@pytest.mark.parametrize("text", [part.strip() for part in PROMOTED.replace("\n", ";").split(";")])
+def test_what_is_promoted_is_single(text, on_gpu, monkeypatch):
+    i, x = np.array([[1, 2, 4], [3, 5, 7], [2, 0, 1]]), np.float32([[1.5, 2, 3], [3, 4, 0.5], [2, 2, 1]])
+    found = {}
+    for device in ("cpu", "mlx"):
+        monkeypatch.setattr(table.runtime, "ON_GPU", on_gpu and device == "mlx" and "fuse" not in text)
+        with lnb.device(device), np.errstate(all="ignore"):
+            names = dict(lnb=lnb, np=np, i=lnb.tensor(i), x=lnb.tensor(x), m=lnb.tensor(i > 2))
+            found[device] = eval(text, names)
+    assert (found["mlx"].device, found["mlx"].dtype) == ("mlx", np.float32)
+    np.testing.assert_allclose(found["mlx"].numpy(), found["cpu"].numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_promotion_with_complex_numbers_is_single():
+    for found in (on([1, 2]) * 1j, on([1, 2]) + on(np.complex64([1j, 2])), lnb.where(on([True]), 1j, 0.5)):
+        assert found.dtype == np.complex64
+
+
+OF_DOUBLE = """lnb.tensor(np.ones(3)); x.astype("float64"); i.astype(float); lnb.zeros(2, dtype="float64")
+lnb.mean(i, dtype="float64"); lnb.sum(x, dtype="float64"); lnb.concat([x, i], dtype="float64"); lnb.asarray(np.ones(3))
+lnb.full_like(i, 1.5, dtype="float64"); lnb.cumsum(x, dtype="float64"); lnb.tensor([0.5], dtype="float64")
+lnb.ones(2, device="cpu").astype("float64").to("mlx"); lnb.round(i, -1); lnb.arange(3, dtype="float64")
+lnb.histogram(x, np.array([0.0, 1.5, 3.0]))"""
+
+
+@pytest.mark.parametrize("text", [part.strip() for part in OF_DOUBLE.replace("\n", ";").split(";")])
+def test_double_precision_that_is_given_or_asked_for_is_refused_on_the_gpu(text, monkeypatch):
+    names = dict(lnb=lnb, np=np, i=on([11, 25]), x=on(np.float32([0.5, 2])))
+    with lnb.device("mlx"):
+        if "histogram" not in text and "round" not in text:
+            assert eval(text, names).dtype == np.float64           # kept where the device has it
+        monkeypatch.setattr(table.runtime, "ON_GPU", True)
+        with pytest.raises(DTypeError, match=r"float64 does not exist on mlx's GPU\. Use \.astype\('float32'\)"):
+            eval(text, names)
+
 
 def test_sums_of_float64_weights_stay_float64():
     weights, places = on(np.array([0.1, 0.2, 1e-12])), on([0, 0, 0])

@@ -144,3 +144,31 @@ def test_compress_and_nonzero_are_numpys(data):
     rows = mask.any(axis=tuple(range(1, mask.ndim)))
     array = counted((len(rows), 2))
     check(table.compress(table.from_numpy(rows), table.from_numpy(array)), array[rows])
+
+
+@pytest.mark.parametrize("kind, function", [("max", np.maximum), ("min", np.minimum)])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_extremes_that_meet_in_one_place_keep_nan(dtype, kind, function):
+    raw = np.array([np.nan, 1, 2, 3], dtype)
+    index, values = np.array([0, 1, 1, 2]), np.array([5, np.nan, 0, -1], dtype)
+    wanted = raw.copy()
+    with np.errstate(invalid="ignore"):
+        function.at(wanted, index, values)
+    found = table.scatter_along(kind, *map(table.from_numpy, (raw, index, values)), 0)
+    np.testing.assert_array_equal(table.to_numpy(found), wanted)
+
+
+@pytest.mark.parametrize("shape, index", [((3, 0), (slice(None, 1), slice(0, 0))), ((4, 0, 2), (0, slice(None), 1)),
+                                          ((3, 2), (slice(2, 2),)), ((2,), (None, slice(0, 0), None))])
+def test_regions_of_no_elements_are_written(shape, index):
+    x = np.ones(shape, "float32")
+    found = table.put_slice(table.from_numpy(x), index, table.from_numpy(x[index]))
+    np.testing.assert_array_equal(table.to_numpy(found), x)
+
+
+@pytest.mark.parametrize("name", ["diag", "diagonal", "trace"])
+def test_diagonals_of_empty_arrays_have_gradients(name):
+    import lucid_nb as lnb
+    x = lnb.zeros((0, 3), device="mlx", requires_grad=True)
+    getattr(lnb, name)(x).sum().backward()
+    assert x.grad.shape == (0, 3)

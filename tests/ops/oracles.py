@@ -111,10 +111,10 @@ def is_differentiable(op):
     return result.kind == "f" and True in op.plan([0] * op.arity).served
 
 
-def result_dtypes(op, keys):
+def result_dtypes(op, keys, device="cpu"):
     """The dtypes of the results for operands with these dtypes (Python types for weak scalars), without a kernel."""
     from lucid_nb import program
-    loop = op.rule.loop(op.name, tuple(keys))
+    loop = op.rule.loop(op.name, tuple(keys), device)
     inputs = ["bool" if op.rule.kind == "choice" and i == 0 else loop.name for i in range(op.arity)]
     outputs = (op.of_complex if op.of_complex is not None and loop.kind == "c" else op).outputs
     typed = program.type_program(outputs, inputs, frozenset())
@@ -197,13 +197,13 @@ def awkward(op, dtype):
 
 
 # ------------------------------------------------------------------------------------------------ oracles
-def expected(op, inputs):
+def expected(op, inputs, device="cpu"):
     """For each result what the record's oracle gives, as precisely as it can, and rounded to the result's dtype.
 
     Exact records: the oracle in the dtype itself. Others: in long double, or in mpmath's 40 digits.
     """
     keys = tuple(dtypes.as_dtype("test", x.dtype) for x in inputs)
-    loop = op.rule.loop(op.name, keys)
+    loop = op.rule.loop(op.name, keys, device)
     with np.errstate(all="ignore"):
         kept = {0} if op.rule.kind == "choice" else {*op.rule.integers}
         inputs = [x if i in kept else x.astype(loop) for i, x in enumerate(inputs)]
@@ -212,7 +212,7 @@ def expected(op, inputs):
         wide = loop if is_of_dtype else wide_dtype(loop, is_exact)
         values = evaluate(op.facts.oracle, [x.astype(wide) if x.dtype == loop else x for x in inputs])
         return [with_rounded(value, result, op.facts.ulp == 0 and loop.kind != "c")
-                for value, result in zip(values, result_dtypes(op, keys))]
+                for value, result in zip(values, result_dtypes(op, keys, device))]
 
 
 def with_rounded(values, result, is_exact):

@@ -45,7 +45,7 @@ def interpolate(input: Any, size: int | Sequence[int] | None = None, scale_facto
     if mode in CHOOSING:
         exact, of_image = mode == "nearest-exact", x.ndim == 4
         return resample.chosen(x, 2, [resample.nearest_taps(*pair, exact, of_image) for pair in pairs])
-    x, aligned = astype(x, dtypes.real_float("interpolate", x.dtype), copy=False), bool(align_corners)
+    x, aligned = astype(x, dtypes.real_float("interpolate", x.dtype, x.device), copy=False), bool(align_corners)
     if mode == "area":
         every = [resample.mean_taps(before, after) for before, after, _ in pairs]
     elif antialias:
@@ -115,7 +115,7 @@ def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str
     [[[[2.0]]]]
     """
     x = asarray(input)
-    x = astype(x, dtypes.real_float("grid_sample", x.dtype), copy=False)
+    x = astype(x, dtypes.real_float("grid_sample", x.dtype, x.device), copy=False)
     points = asarray(grid, dtype=x.dtype, device=x.device) if isinstance(grid, (list, tuple)) else asarray(grid)
     if points.dtype != x.dtype:
         raise DTypeError(f"grid_sample: the input is {x.dtype}, the grid {points.dtype}. Cast one of them.")
@@ -131,7 +131,7 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
     [[[[-0.5, 0.0], [0.5, 0.0]]]]
     """
     maps = asarray(theta)
-    maps = astype(maps, dtypes.real_float("affine_grid", maps.dtype), copy=False)
+    maps = astype(maps, dtypes.real_float("affine_grid", maps.dtype, maps.device), copy=False)
     wanted = tuple(as_integer("affine_grid", "size", each) for each in size)
     axes = len(wanted) - 2
     if axes not in (2, 3) or min(wanted) < 1 or maps.shape != (wanted[0], axes, axes + 1):

@@ -34,7 +34,7 @@ def reduced(losses: Tensor, reduction: str) -> Tensor:
 def as_scores(input: Any) -> Tensor:
     """An input as a float tensor."""
     x = asarray(input)
-    return x if dtypes.is_inexact(x.dtype) else x.astype(dtypes.to_float(x.dtype))
+    return x if dtypes.is_inexact(x.dtype) else x.astype(dtypes.to_float(x.dtype, x.device))
 
 
 def beside(x: Tensor, other: Any) -> Tensor:
