@@ -1,6 +1,6 @@
-"""Optimizers whose update is one formula: all parameters of a group in one pass where a device can, else one by one."""
+"""Optimizers whose update is one formula: all parameters of a group in one pass or one program."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..dtypes import FLOAT32, FLOAT64
 from ..errors import StateError
 from ..tape import user_place
 from .optimizer import Group, Optimizer
-from .step import Step
+from .step import Step, compute_dtype
 
 FUSED = (FLOAT32, FLOAT64)
 Rule = tuple[Step, Sequence[str], tuple[float, ...]]
@@ -28,6 +28,7 @@ class RuleOptimizer(Optimizer):
     def step_group(self, group: Group) -> None:
         """Update the parameters of a group that have a gradient."""
         sets: dict[tuple[Any, ...], list[list[Any]]] = {}
+        others: dict[tuple[Any, ...], list[Any]] = {}
         written = []
         for param in group["params"]:
             gradient = param.grad
@@ -37,22 +38,28 @@ class RuleOptimizer(Optimizer):
             if state is None:
                 state = self.state[param] = {}
             step, names, numbers = self.rule(state, group)
-            shape, raws = param.shape, [param.refresh().raw, gradient.refresh().raw]
-            for name in names:
-                part = state.get(name)
-                if part is None:
-                    part = state[name] = zeros_like(param)
-                elif type(part) is not Tensor or part.shape != shape:
-                    raise _misfit(f"{type(self).__name__}.step", name, part, shape)
-                raws.append(part.raw)
+            raws = [param.refresh().raw, gradient.refresh().raw, *self._parts(param, state, names)]
             if _is_plain(raws):
                 sets.setdefault((step, raws[0].dtype, numbers), []).append(raws)
                 written.append(param)
             else:
-                self._one_by_one(param, gradient, state, step, names, numbers)
+                kind = backend.of(raws[0]), compute_dtype(param.dtype)
+                others.setdefault((step, *kind, numbers), []).append((param, state, names, raws))
         for (step, _, numbers), arrays in sets.items():
             step.in_place(backend.of(arrays[0][0]), arrays, numbers)
         _mark(written, f"{type(self).__name__}.step")
+        for (step, table, _, numbers), waiting in others.items():
+            self._replace(waiting, step.renewed(table, [raws for *_, raws in waiting], numbers))
+
+    def _parts(self, param: Tensor, state: dict[str, Any], names: Sequence[str]) -> Iterator[Any]:
+        """The arrays of the state, zeros where it has none yet."""
+        for name in names:
+            part = state.get(name)
+            if part is None:
+                part = state[name] = zeros_like(param)
+            elif type(part) is not Tensor or part.shape != param.shape:
+                raise _misfit(f"{type(self).__name__}.step", name, part, param.shape)
+            yield part.raw
 
     def check_saved(self, param: Tensor, state: Mapping[str, Any]) -> None:
         """Refuse saved arrays that are not like their parameter: a step is one pass over all of them."""
@@ -60,11 +67,11 @@ class RuleOptimizer(Optimizer):
             if getattr(value, "ndim", 0) and value.shape != param.shape:
                 raise _misfit("load_state_dict", name, value, param.shape)
 
-    def _one_by_one(self, param: Tensor, gradient: Tensor, state: dict[str, Any], step: Step, names: Sequence[str],
-                    numbers: tuple[float, ...]) -> None:
-        new, *renewed = step([param, gradient, *[state[name] for name in names]], numbers)
-        state.update(zip(names, renewed))
-        param.write(new, f"{type(self).__name__}.step")
+    def _replace(self, waiting: Sequence[Any], renewed: Sequence[Sequence[Any]]) -> None:
+        """Write new values into parameters, and replace their state."""
+        for (param, state, names, _), (new, *parts) in zip(waiting, renewed, strict=True):
+            state.update(zip(names, map(Tensor, parts)))
+            param.write(Tensor(new), f"{type(self).__name__}.step")
 
 
 def _misfit(op: str, name: str, value: Any, shape: tuple[int, ...]) -> StateError:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from .. import backend
-from ..array import Tensor
 from ..dtypes import BFLOAT16, FLOAT16, FLOAT32
 from ..expr import Expr, trace
 from ..op import Elementwise
@@ -14,6 +13,11 @@ from ..program import type_program
 from ..tape import anywhere, modes
 
 Formula = Callable[..., tuple[Expr, ...]]
+
+
+def compute_dtype(dtype: np.dtype) -> np.dtype:
+    """What a step of parameters in this dtype is computed in."""
+    return FLOAT32 if dtype in (FLOAT16, BFLOAT16) else dtype
 
 
 class Step:
@@ -24,19 +28,32 @@ class Step:
 
     def __init__(self, formula: Formula, tensors: int, numbers: int) -> None:
         self.op = Elementwise(formula.__name__.strip("_"), trace(formula, tensors + numbers), tensors + numbers)
-        self.targets = (0, *range(2, tensors))
+        self.width, self.targets = tensors, (0, *range(2, tensors))
         self.kernels: dict[tuple[str, np.dtype], Any] = {}
+        self.programs: dict[str, Callable[..., Sequence[Any]]] = {}
 
-    def __call__(self, tensors: Sequence[Tensor], numbers: Sequence[float]) -> tuple[Tensor, ...]:
-        """The formula's results; half precision is computed, and given, in float32."""
-        raws = [tensor.refresh().raw for tensor in tensors]
-        table, dtype = backend.of(raws[0]), tensors[0].dtype
-        dtype = FLOAT32 if dtype in (FLOAT16, BFLOAT16) else dtype
+    def renewed(self, table: backend.Table, sets: Sequence[Sequence[Any]], numbers: Sequence[float]) -> list[list[Any]]:
+        """The results for each set of arrays, by one program where the device compiles such.
+
+        Half precision is computed, and given, in float32.
+        """
+        dtype = compute_dtype(table.dtype_of(sets[0][0]))
         # Not as Python scalars: those are remembered by value, and these are new at every step.
         scalars = [table.from_numpy(np.array(number, dtype)) for number in numbers]
-        results = self.op.run([*raws, *scalars])
-        self._count([raws])
-        return tuple(Tensor(raw) for raw in (results if isinstance(results, tuple) else (results,)))
+        program = self.programs.get(table.name)
+        if program is None:
+            program = self.programs[table.name] = table.compiled(self._all) if table.has("compiled") else self._all
+        found, count = program(*scalars, *[raw for raws in sets for raw in raws]), len(self.targets)
+        self._count(sets)
+        return [list(found[first:first + count]) for first in range(0, len(found), count)]
+
+    def _all(self, *raws: Any) -> Sequence[Any]:
+        """The results for one set after the other, of the numbers and then the arrays of all sets."""
+        first, found = self.op.arity - self.width, list[Any]()
+        for place in range(first, len(raws), self.width):
+            results = self.op.run([*raws[place:place + self.width], *raws[:first]])
+            found += results if isinstance(results, tuple) else (results,)
+        return found
 
     def in_place(self, table: backend.Table, sets: Sequence[Sequence[Any]], numbers: Sequence[float]) -> None:
         """Write the results over the arrays of each set (parameter, gradient, state), contiguous and of one dtype."""

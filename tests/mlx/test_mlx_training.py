@@ -136,3 +136,37 @@ def test_an_optimizers_step_leaves_nothing_recorded_that_is_not_under_way():
     weight = step()
     table.synchronize()
     assert recorded(weight.raw) == 0
+
+
+# ------------------------------------------------------------------------------------------------- updates
+def stepped(device, dtype="float32"):
+    """Parameters of two groups after three steps."""
+    draw = np.random.default_rng(3)
+    params = [lnb.tensor(draw.standard_normal(shape), device=device, dtype=dtype, requires_grad=True)
+              for shape in ((3, 4), (5,), (), (0, 2), (2, 2))]
+    optimizer = optim.Adam([dict(params=params[:3]), dict(params=params[3:], lr=0.1)], lr=0.02)
+    for _ in range(3):
+        optimizer.zero_grad()
+        sum((p ** 3).sum() for p in params).backward()
+        optimizer.step()
+    return [p.detach().to_host().astype("float64") for p in params]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_an_update_is_one_compiled_program_for_each_group(dtype, monkeypatch):
+    wanted, calls = stepped("cpu", dtype), []
+    from lucid_nb.optim import adam
+
+    def compiled(function):
+        def call(*raws):
+            calls.append(len(raws))
+            return function(*raws)
+        return call
+    monkeypatch.setattr(table.mx, "compile", compiled)
+    monkeypatch.setattr(table.runtime, "ON_GPU", True)
+    monkeypatch.setattr(adam.adapt, "programs", {})
+    found = stepped("mlx", dtype)
+    numbers = adam.adapt.op.arity - adam.adapt.width
+    assert calls == [numbers + 4 * 3, numbers + 4 * 2] * 3
+    for got, exact in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(got, exact, rtol=1e-5 if dtype == "float32" else 2e-2, atol=1e-6)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import lucid_nb as lnb
+from lucid_nb.backend import table
 from lucid_nb.optim import SGD, Adam, AdamW
 
 RNG = np.random.default_rng(2)
@@ -39,8 +40,9 @@ def test_a_group_steps_as_each_of_its_parameters_alone(kind, options, dtype):
             step, names, numbers = alone.rule(state, alone.param_groups[0])
             for name in names:
                 state.setdefault(name, lnb.zeros_like(p.detach()))
+            raws = [p.raw, drawn[number], *[state[name].raw for name in names]]
             with lnb.no_grad():
-                alone._one_by_one(p, lnb.asarray(drawn[number]), state, step, names, numbers)
+                alone._replace([(p, state, names, raws)], step.renewed(table("cpu"), [raws], numbers))
         # Whether a product and a sum are rounded once or twice is another choice where numbers are constants.
         unit = np.finfo(dtype).eps
         assert np.allclose(p.detach().numpy(), together[number], rtol=4 * unit, atol=4 * unit)
