@@ -125,6 +125,13 @@ def install_operator(operator: str, function: Callable) -> None:
 # ------------------------------------------------------------------------------- the functions that users call
 # One and two inputs have a short road for tensors that nothing has rewritten and whose kernel is known. Their further
 # arguments, and Tensor's constructor, are written out: a dict of them, or a call, takes a tenth of a small add's time.
+def plain(raw: ndarray) -> Tensor:
+    """A new result without a gradient."""
+    result = new(Tensor)
+    result.raw, result.node, result.is_value, result.storage, result.version = raw, None, False, None, None
+    return result
+
+
 def unary_function(op: Elementwise) -> Callable:
     """A function of one tensor."""
     compiled_for = op.compiled.get
@@ -144,18 +151,18 @@ def unary_function(op: Elementwise) -> Callable:
                     return apply(op, (x,))
                 edge = x.node
                 if edge is None or (anywhere.blocks and not modes.enabled):
-                    if type(result) is not ndarray:
-                        return fresh(result)
-                    y = new(Tensor)
-                    y.raw, y.node, y.is_value, y.storage, y.version = result, None, False, None, None
-                    return y
+                    return plain(result) if type(result) is ndarray else fresh(result)
                 return recorded_one(op, compiled, x, None, (edge,), 1, result, getframe(1))
         return apply(op, (x,))
     return function
 
 
 def binary_function(op: Elementwise) -> Callable:
-    """A function of two tensors, or a tensor and what becomes one."""
+    """A function of two tensors, or a tensor and what becomes one.
+
+    The short road records where shapes and dtypes are equal: elsewhere each gradient must be fitted to its input
+    (tests/test_backward.py), and no elements are of one size in any shape.
+    """
     with_scalar = scalar_function(op)
     general = compare if op.name in COMPARISONS else apply
     latest: tuple = (None, None, None)         # two dtypes and what is compiled for them, swapped as one
@@ -172,13 +179,11 @@ def binary_function(op: Elementwise) -> Callable:
                     a, b = x.raw, y.raw
                     a_dtype, b_dtype, compiled = latest
                     if a.dtype is not a_dtype or b.dtype is not b_dtype:
-                        compiled = op.compiled.get((a.dtype, b.dtype))
-                        if compiled is None:
+                        if (compiled := op.compiled.get((a.dtype, b.dtype))) is None:
                             return general(op, (x, y))
                         latest = a.dtype, b.dtype, compiled
-                    size = a.size
+                    size, left, right = a.size, x.node, y.node
                     is_one_shape = size == b.size and (size < SQUARE or a.shape == b.shape)
-                    left, right = x.node, y.node
                     is_plain = left is right is None or (anywhere.blocks and not modes.enabled)
                     if is_one_shape or is_plain:       # otherwise a gradient must undo the broadcast: the general road
                         try:
@@ -189,11 +194,9 @@ def binary_function(op: Elementwise) -> Callable:
                         if is_plain:
                             if type(result) is not ndarray:
                                 return fresh(result)
-                            z = new(Tensor)
+                            z = new(Tensor)              # `plain`, written out
                             z.raw, z.node, z.is_value, z.storage, z.version = result, None, False, None, None
                             return z
-                        # Where dtypes differ, too, each gradient must be fitted to its input (tests/test_backward.py);
-                        # no elements are of one size in any shape.
                         if result.size == size != 0 and a.ndim == b.ndim and (a.dtype is b.dtype or a.dtype == b.dtype):
                             wanted = (0 if left is None else 1) + (0 if right is None else 2)
                             return recorded_one(op, compiled, x, y, (left, right), wanted, result, getframe(1))
