@@ -44,6 +44,7 @@ from .sets import isin, unique  # noqa: F401
 from .softmax import cross_entropy, cross_entropy_grad, log_softmax, log_softmax_grad, softmax, softmax_grad  # noqa: F401
 from .sort import argsort, partition, searchsorted, sort, topk  # noqa: F401
 from .updates import update  # noqa: F401
+from .vector_product import vector_product  # noqa: F401
 
 DEVICE, ALIASES, RAW_TYPES = "cpu", True, (np.ndarray,)
 UNSUPPORTED: dict[str, str] = {}

@@ -7,7 +7,7 @@ from numpy import ndarray
 
 from .. import flops, shapes
 from ..apply import apply, recorded
-from ..array import Tensor
+from ..array import Tensor, fresh
 from ..backend import of, plain
 from ..errors import ShapeError
 from ..op import Info, Primitive, registry
@@ -28,9 +28,15 @@ def _pull_matmul(ops: Any, info: Info, g: Any, a: Any, b: Any) -> tuple:
 
 _matmul = Primitive("matmul", lambda table, a, b: table.matmul(a, b), _pull_matmul, keeps=(0, 1), flops=flops.matmul,
                     linear=((0,), (1,)))
+
+
 def _vector_product(table: Any, a: Any, b: Any) -> Any:
-    """A row times a matrix, or a matrix times a column."""
+    """A vector times a vector, a row times a matrix, or a matrix times a column."""
+    if table.has("vector_product"):
+        return table.vector_product(a, b)
     left, right = tuple(a.shape), tuple(b.shape)
+    if len(left) == len(right) == 1:
+        return table.reshape(table.matmul(table.reshape(a, (1, *left)), table.reshape(b, (*right, 1))), ())
     if len(left) == 1:
         return table.reshape(table.matmul(table.reshape(a, (1, *left)), b), right[1:])
     return table.reshape(table.matmul(a, table.reshape(b, (*right, 1))), left[:1])
@@ -53,6 +59,12 @@ def _pull_vector_product(ops: Any, info: Info, g: Any, a: Any, b: Any) -> tuple:
 
 _matmul_vector = Primitive("matmul_vector", _vector_product, _pull_vector_product, keeps=(0, 1), flops=flops.matmul,
                            linear=((0,), (1,)))
+_inner_product = Primitive(
+    "inner_product", _vector_product,
+    lambda ops, info, g, a, b: tuple([ops.multiply(g, ops.conjugate(other) if info.dtype(0).kind == "c" else other)
+                                      if wanted else None for other, wanted in zip((b, a), info.wanted)]),
+    keeps=(0, 1), flops=flops.matmul, linear=((0,), (1,)))
+_PRODUCTS = {(1, 1): _inner_product, (1, 2): _matmul_vector, (2, 1): _matmul_vector, (2, 2): _matmul}
 _conjugate_transpose = Primitive(
     "conjugate_transpose", lambda table, x: table.permute(_conjugate(table, x), shapes.swapped_last(len(x.shape))),
     lambda ops, info, g: (ops.conjugate_transpose(g),))
@@ -74,11 +86,14 @@ def matmul(a: Any, b: Any, /, out: Any = None, *, dtype: Any = None, casting: st
     tensor([[3.],
             [3.]])
     """
+    if dtype is out is None and (found := _direct(a, b)) is not None:
+        return found
     left, right = promoted("matmul", (a, b), dtype, casting)
     is_row, is_column = left.ndim == 1, right.ndim == 1
     _check(left.shape, right.shape)
-    if left.ndim + right.ndim == 3:
-        return deliver("matmul", apply(_matmul_vector, (left, right)), out, casting)
+    op = _PRODUCTS.get((left.ndim, right.ndim), _matmul)
+    if op is not _matmul:
+        return deliver("matmul", apply(op, (left, right)), out, casting)
     left = reshape(left, 1, -1) if is_row else left
     right = reshape(right, -1, 1) if is_column else right
     shape = (*shapes.broadcast_shapes("matmul", left.shape[:-2], right.shape[:-2]), left.shape[-2], right.shape[-1])
@@ -97,21 +112,32 @@ def _check(a: Shape, b: Shape) -> None:
         raise ShapeError(f"matmul: inner sizes differ, {a[-1]} and {inner} (shapes {a} and {b}). Transpose one.")
 
 
+def _direct(a: Any, b: Any) -> Tensor | None:
+    """The product of two vectors or matrices of one dtype by the shortest road; None where another one serves."""
+    if type(a) not in TENSORS or type(b) not in TENSORS:
+        return None
+    x, y = a.refresh().raw, b.refresh().raw
+    kind = type(x)
+    if kind is not type(y) or (kind is not ndarray and kind not in plain) or (
+            x.dtype is not y.dtype and x.dtype != y.dtype):
+        return None
+    op = _PRODUCTS.get((x.ndim, y.ndim))
+    if op is None or x.shape[-1] != y.shape[0]:
+        return None
+    table, edges = of(x), (a.node, b.node)
+    try:
+        found = table.matmul(x, y) if op is _matmul else _vector_product(table, x, y)
+    except MemoryError:
+        return None                                      # the general road tells what was too large
+    if edges != (None, None) and is_recording():
+        return recorded(op, (a, b), edges, found, None)
+    return fresh(found)
+
+
 def _operator(self: Tensor, other: Any) -> Tensor:
-    """The matrix product of the operator @; of two matrices of one dtype by the shortest road."""
-    if type(other) in TENSORS:
-        x, y = self.refresh().raw, other.refresh().raw
-        kind = type(x)
-        if kind is type(y) and (kind is ndarray or kind in plain) and x.ndim == 2 == y.ndim and (
-                x.dtype is y.dtype or x.dtype == y.dtype) and x.shape[1] == y.shape[0]:
-            try:
-                found, edges = of(x).matmul(x, y), (self.node, other.node)
-            except MemoryError:
-                return matmul(self, other)               # which tells what was too large
-            if edges != (None, None) and is_recording():
-                return recorded(_matmul, (self, other), edges, found, None)
-            return Tensor(found)
-    return matmul(self, other)
+    """The matrix product of the operator @."""
+    found = _direct(self, other)
+    return matmul(self, other) if found is None else found
 
 
 Tensor.__matmul__ = _operator  # type: ignore[method-assign]
@@ -140,6 +166,8 @@ def dot(a: Any, b: Any, out: Any = None) -> Tensor:
     >>> lnb.dot([1, 2, 3], [4, 5, 6]).item()
     32
     """
+    if out is None and (found := _direct(a, b)) is not None:
+        return found
     a, b = promoted("dot", (a, b))
     if a.ndim == 0 or b.ndim == 0:
         return deliver("dot", apply(registry["multiply"], (a, b)), out)
@@ -154,6 +182,8 @@ def inner(a: Any, b: Any, /) -> Tensor:
     >>> lnb.inner([[1, 2], [3, 4]], [10, 1])
     tensor([12, 34])
     """
+    if isinstance(b, Tensor) and b.ndim == 1 and (found := _direct(a, b)) is not None:
+        return found
     a, b = promoted("inner", (a, b))
     if a.ndim == 0 or b.ndim == 0:
         return apply(registry["multiply"], (a, b))
