@@ -30,6 +30,7 @@ REAL = {"float32": "float32", "float64": "float64", "int32": "int32", "uint32": 
 INT32 = np.dtype(np.int32)
 MOST_RUNS = 1024
 FEW_COLS = 4                     # columns that would leave most of a vector empty
+SMALL_COMPLEX = 1 << 16          # products of numbers up to which no BLAS takes a second thread: the same bits always
 _runs: dict[Any, Run] = {}
 
 
@@ -97,7 +98,8 @@ def _run_of(a: np.ndarray, b: np.ndarray) -> Run:
     if narrow(dtype):
         return _narrow_product
     if dtype.kind == "c":
-        return _complex_product
+        is_small = a.ndim == b.ndim == 2 and a.shape[0] * b.size <= SMALL_COMPLEX
+        return np.matmul if is_small else _complex_product
     if dtype.kind == "b":
         return lambda a, b: matmul(a.astype(INT32), b.astype(INT32)) != 0
     return lambda a, b: matmul(a.astype(INT32), b.astype(INT32)).astype(dtype)

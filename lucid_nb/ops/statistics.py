@@ -15,8 +15,8 @@ from ..op import ALL, Info, Primitive, registry
 from ..register import functions, public, unary
 from .hosted import holds_anywhere
 from .movement import as_tensor, astype, broadcast_to, deliver
-from .reducers import internal, real_dtype, spread
-from .reduction import Axis, extent, kept, mask_of, max, min, sum
+from .reducers import internal, real_dtype, spread, sum_of
+from .reduction import Axis, directly, extent, kept, mask_of, max, min, sum
 
 
 # ---------------------------------------------------------------------------------------------- primitives
@@ -112,6 +112,8 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None
     >>> lnb.mean(lnb.tensor([[1.0, 2.0], [3.0, 5.0]]), axis=1)
     tensor([1.5, 4. ])
     """
+    if dtype is out is None and where is True and (total := directly(sum_of, a, axis, keepdims, "mean")) is not None:
+        return total / (a.size / total.size)
     return deliver("mean", mean_of("mean", as_tensor("mean", a), axis, dtype, keepdims, where), out)
 
 
