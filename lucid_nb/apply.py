@@ -114,6 +114,13 @@ def as_operand(op: str, value: Any, device: str) -> Tensor:
     return fresh(array)
 
 
+def _number(op: str, value: np.generic, device: str, given: Sequence[np.dtype]) -> Tensor:
+    """A scalar of NumPy's beside tensors of these dtypes: a number, and no array, so it goes where they are."""
+    array = as_array(op, value)
+    dtype = dtypes.on_device(dtypes.check_supported(op, array.dtype), device, given)
+    return fresh(backend.table(device).from_numpy(array.astype(dtype)))
+
+
 def operands(op: str, values: Sequence[Any], integers: tuple[int, ...] = ()) -> list[Any]:
     """Tensors, all on one device; Python scalars stay as they are, being weak, unless there is nothing else.
 
@@ -134,6 +141,8 @@ def operands(op: str, values: Sequence[Any], integers: tuple[int, ...] = ()) -> 
             found.append(value.refresh())
         elif type(value) in dtypes.WEAK:
             found.append(value)
+        elif isinstance(value, np.generic):
+            found.append(_number(op, value, device, [x.dtype for x in values if isinstance(x, Tensor)]))
         else:
             found.append(as_operand(op, value, device))
     kinds = list(dict.fromkeys(value.device for value in found if isinstance(value, Tensor)))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import lucid_nb as lnb
-from lucid_nb.errors import DTypeError, LucidError
+from lucid_nb.errors import DeviceError, DTypeError, LucidError
 
 from ..ops import oracles
 from .running import Call, lines
@@ -233,3 +233,15 @@ def test_without_mlx_the_device_is_absent_and_says_how_to_get_it(program, text):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     lines_of = done.stdout.strip().splitlines()
     assert len(lines_of) == 2 and all(line.startswith("mlx: ") and line.endswith(text) for line in lines_of)
+
+
+def test_scalars_of_numpy_are_numbers_and_arrays_are_on_the_cpu():
+    x = on(np.float32([[1.5, 2], [3, 4]]))
+    for found in (x * np.float32(2), np.float32(2) * x, x / np.sqrt(64.0), lnb.where(x > 2, np.float64(0.5), x),
+                  lnb.clip(x, np.float64(0), np.float32(2)), x + np.int64(3), on([1, 2]) * np.float64(0.5)):
+        assert (found.device, found.dtype) == ("mlx", np.float32)
+    np.testing.assert_array_equal((x / np.sqrt(64.0)).numpy(), x.numpy() / np.float32(8))
+    wide = on(np.array([1 / 3])) * np.float64(0.1)
+    assert wide.dtype == np.float64 and wide.item() == 1 / 3 * 0.1
+    with pytest.raises(DeviceError, match="operands live on mlx and cpu"):
+        x + np.ones((2, 2), "float32")

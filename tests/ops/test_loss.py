@@ -86,7 +86,7 @@ def test_gradient_follows_the_cpu(device):
 @pytest.mark.parametrize("target, error, text", [
     ([4, 0], errors.IndexError, r"cross_entropy: target 4 at \(0,\) is no class. Use 0 to 3, or ignore_index=-100."),
     ([0, -4], errors.IndexError, r"target -4 at \(1,\)"), ([0], errors.ShapeError, r"Target must have shape \(2,\)"),
-    ([0.0, 1.0], errors.DTypeError, "target is float64. Use integer classes")], ids=str)
+    ([0.0, 1.0], errors.DTypeError, r"target is float(32|64)\. Use integer classes")], ids=str)
 def test_bad_targets_are_refused(target, error, text, device):
     with pytest.raises(error, match=text):
         lnb.cross_entropy(lnb.asarray(LOGITS[:2].astype("float32"), device=device), target)
