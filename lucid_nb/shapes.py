@@ -84,12 +84,13 @@ def as_number(op: str, what: str, value: Any) -> float:
 
 def as_shape(op: str, shape: Any) -> Shape:
     """A shape of an integer, or of a sequence of integers."""
+    if not isinstance(shape, (tuple, list)):
+        try:
+            return (to_index(shape),)
+        except TypeError:
+            pass
     try:
-        return (to_index(shape),)
-    except TypeError:
-        pass
-    try:
-        return tuple([to_index(size) for size in shape])
+        return tuple(map(to_index, shape))
     except TypeError:
         raise ShapeError(f"{op}: {told(shape)} is not a shape. Use integers.") from None
 

@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import backend, shapes
+from .. import backend, dtypes, shapes
 from ..array import Tensor
 from ..errors import LucidError, MemoryError, ShapeError, memory_of, told
 from ..ops.movement import as_tensor, astype, memory_order, to
 from ..register import public
 from .data import _raw_of, finish, float_dtype, place_of
 
+SMALL = 4096             # elements below which memory is not worth recycling
+PLAIN_KINDS = (bool, int, float, complex, np.bool_, np.uint8, np.int32, np.int64, np.float32, np.float64, np.complex64,
+               np.complex128)
+PLAIN_DTYPES: dict[Any, np.dtype] = {name: np.dtype(kind) for kind in PLAIN_KINDS for name in (kind, np.dtype(kind))}
 LARGE = 1 << 30          # bytes from which a device that fails may have failed for want of memory
 
 
@@ -42,6 +46,20 @@ def allocated(op: str, shape: shapes.Shape, dtype: np.dtype, make: Callable[[], 
                           "Use smaller sizes.") from error
 
 
+def _small(make: Callable[..., np.ndarray], shape: Any, dtype: Any, device: Any) -> Tensor | None:
+    """A few elements in the cpu's memory, where what is asked for is plain; None for the general road."""
+    extents = (shape,) if type(shape) is int else shape
+    if type(extents) is not tuple or set(map(type, extents)) != {int} or backend.batching.made is not None:
+        return None
+    if (backend.default_device() if device is None else device) != "cpu":
+        return None
+    is_known = isinstance(dtype, (type, np.dtype))
+    wanted = dtypes.default_of("cpu") if dtype is None else PLAIN_DTYPES.get(dtype) if is_known else None
+    if wanted is None or min(extents) < 0 or math.prod(extents) >= SMALL or len(extents) > shapes.MOST_AXES:
+        return None
+    return Tensor(make(extents, wanted))
+
+
 def _filled(op: str, given: tuple, order: str, device: Any, requires_grad: bool,
             make: Callable[[Any, shapes.Shape, np.dtype], Any]) -> Tensor:
     """`make(table, shape, dtype)` in an order of memory. `given`: shape, dtype and like."""
@@ -66,6 +84,9 @@ def zeros(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", dev
     >>> lnb.zeros(2, dtype=lnb.int64)
     tensor([0, 0])
     """
+    if not (sizes or requires_grad) and like is None and order == "C" and (
+            found := _small(np.zeros, shape, dtype, device)) is not None:
+        return found
     extents, dtype, order = shape_and_dtype("zeros", (shape, *sizes), dtype, order)
     return _filled("zeros", (extents, dtype, like), order, device, requires_grad,
                    lambda table, shape, dtype: table.full(shape, 0, dtype))
@@ -75,6 +96,9 @@ def zeros(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", dev
 def ones(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", device: Any = None, like: Any = None,
          requires_grad: bool = False) -> Tensor:
     """Ones, called as `zeros` is."""
+    if not (sizes or requires_grad) and like is None and order == "C" and (
+            found := _small(np.ones, shape, dtype, device)) is not None:
+        return found
     extents, dtype, order = shape_and_dtype("ones", (shape, *sizes), dtype, order)
     return _filled("ones", (extents, dtype, like), order, device, requires_grad,
                    lambda table, shape, dtype: table.full(shape, 1, dtype))
@@ -84,6 +108,9 @@ def ones(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", devi
 def empty(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", device: Any = None, like: Any = None,
           requires_grad: bool = False) -> Tensor:
     """A tensor whose content is whatever its memory holds; called as `zeros` is."""
+    if not (sizes or requires_grad) and like is None and order == "C" and (
+            found := _small(np.empty, shape, dtype, device)) is not None:
+        return found
     extents, dtype, order = shape_and_dtype("empty", (shape, *sizes), dtype, order)
     return _filled("empty", (extents, dtype, like), order, device, requires_grad,
                    lambda table, shape, dtype: table.empty(shape, dtype))

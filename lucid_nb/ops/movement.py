@@ -11,7 +11,7 @@ from ..array import Tensor, fresh
 from ..backend import Table
 from ..errors import DTypeError, ShapeError, is_one_of, told
 from ..op import ALL, Info, Primitive, constant
-from ..register import public
+from ..register import TENSORS, public
 from ..shapes import Shape
 from ..storage import Broadcast, Permute, Reshape, Slice, is_viewable
 
@@ -247,6 +247,8 @@ def astype(x: Any, dtype: Any, /, order: str = "K", casting: str = "unsafe", sub
         x = to(x, device)
     if wanted == x.dtype:
         return duplicate(x, memory_order("astype", x, order)) if copy else in_order("astype", x, order)
+    if casting == "unsafe" and order == "K" and x.dtype.kind != "c" and _is_plain(x):
+        return fresh(backend.of(x.raw).cast(x.raw, wanted))
     if x.dtype.kind == "c" and wanted.kind != "c" and wanted.kind != "b":
         raise DTypeError(f"astype: {x.dtype} to {wanted} loses the imaginary part. Take .real, or abs(x).")
     if casting == "same_value":
@@ -300,10 +302,17 @@ def _as_writable(result: Tensor, x: Tensor) -> Tensor:
     return result
 
 
+def _is_plain(x: Any) -> bool:
+    """Is it a tensor of one or more axes in the cpu's memory, without a gradient, that nothing watches?"""
+    return type(x) in TENSORS and x.refresh().node is None and type(x.raw) is np.ndarray and x.raw.ndim > 0
+
+
 @public()
 def copy(a: Any, order: str = "C", subok: bool = False) -> Tensor:
     """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are
     strides: "C", "F", or as it is ("A", "K")."""
+    if order == "C" and _is_plain(a):
+        return fresh(backend.of(a.raw).copy(a.raw))
     a = as_tensor("copy", a)
     return duplicate(a, memory_order("copy", a, order))
 
