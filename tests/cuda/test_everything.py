@@ -2,7 +2,8 @@
 
 Values, gradients and errors are the CPU's (which other tests hold to NumPy, SciPy and PyTorch); results stay on the
 device; nothing crosses to the host or back but what the guide lists; what is elementwise or reduces is one launch.
-Each run takes one call of so many, always the same; `-m "sweep and cuda_simulator"` takes all.
+Each run takes one call of so many, always the same; `-m "sweep and cuda_simulator"` takes all. Is everything
+called? tests/devices/test_calls.py
 """
 
 import inspect
@@ -15,10 +16,10 @@ import pytest
 
 from lucid_nb import op
 from lucid_nb.op import Elementwise, registry
-from lucid_nb.register import functions
 
-from .calls import calls, of, public
-from .everything import check_equal, errors_of, outcome, traffic
+from ..devices.calls import calls, of, public
+from ..devices.running import check_equal, errors_of, outcome
+from .everything import traffic
 
 CALLS = calls()
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "cuda.md"
@@ -65,20 +66,6 @@ def codes():
     return found
 
 
-# ------------------------------------------------------------------------------------------------ is it all there?
-def test_every_public_name_is_called_or_excused():
-    """A new name is entered in tests/cuda/calls, or excused in public.py with the reason."""
-    called = {id(public.resolved(of(name))) for name in CALLS if of(name) in functions or of(name) not in registry}
-    excuses = public.excuses()
-    missing = [name for name in public.names() if id(public.resolved(name)) not in called and name not in excuses]
-    assert not missing, f"called on no device: {missing}"
-    assert not [name for name in excuses if id(public.resolved(name)) in called]
-
-
-def test_every_elementwise_record_is_called():
-    assert not {*RECORDS} - {*CALLS}
-
-
 def test_guide_lists_names_that_exist():
     assert len(LISTED) > 20
     for name in LISTED:
@@ -99,7 +86,7 @@ def test_values_and_gradients_are_those_of_the_cpu(name):
 @needs_device
 @pytest.mark.parametrize("name", sampled(40))
 def test_errors_are_those_of_the_cpu(name):
-    for wanted, found in errors_of(CALLS[name]):
+    for wanted, found in errors_of(CALLS[name], "cuda"):
         assert found.replace("cuda", "cpu") == wanted         # some say where the tensor is
 
 

@@ -11,24 +11,14 @@ import numpy as np
 import pytest
 
 import lucid_nb as lnb
-from lucid_nb import nn, optim
 from lucid_nb.testing import assert_close
 
 from ..ops import oracles
-from .calls import FUNCTIONS
-from .layers import NETWORKS
 from .running import Call, lines
 
 table = pytest.importorskip("lucid_nb.mlx", reason="needs MLX, which exists for Apple silicon and for Linux")
 LINES = dict(lines())
 TOLERANCE = {"float32": 1e-5, "float64": 1e-13, "complex64": 1e-5, "complex128": 1e-13}
-SETTINGS = """can_cast count_flops default_device default_dtype devices einsum_path finfo fuse get_num_threads geterr
-grad_enabled iinfo is_grad_enabled seterr set_default_device set_default_dtype set_num_threads set_grad_enabled
-synchronize Any Sequence Tensor cache is_inexact library Buffer Module Parameter RNNBase RNNCellBase functional_call
-Optimizer one_axis multi_head_attention_forward""".split()
-# What a tensor does to itself in graphs, hooks and copies: tests/test_array.py, tests/autograd.
-OF_TENSORS = """backward check_writable clone element mark_written moved permute refresh register_hook retain_grad share
-to numpy detach register_post_accumulate_grad_hook to_device update write zero_grad""".split()
 
 
 def host(x):
@@ -89,39 +79,6 @@ def test_results_and_gradients_are_those_of_the_cpu(line):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
 def test_results_in_other_dtypes_are_those_of_the_cpu(line, dtype):
     check(line, dtype)
-
-
-# ------------------------------------------------------------------------------------------------ completeness
-TEXT = "".join((FUNCTIONS | NETWORKS).values())
-
-
-def public(module):
-    """The functions and classes of a module that are no exception, dtype or setting."""
-    for name in dir(module):
-        found = getattr(module, name, None)
-        if name[0] != "_" and callable(found) and name not in SETTINGS and not (
-                isinstance(found, type) and (module is lnb or issubclass(found, Exception))):
-            yield name
-
-
-def is_record(name):
-    """Is this a name of an elementwise record, or of another function that is called?"""
-    found = getattr(lnb, name, getattr(lnb.special, name, None))
-    return getattr(found, "__name__", name) in oracles.records() or (
-        re.search(rf"(lnb|special|F)\.{getattr(found, '__name__', name)}\(", TEXT) is not None)
-
-
-@pytest.mark.parametrize("prefix, module", [("lnb", lnb), ("lnb.special", lnb.special), ("F", nn.functional),
-                                            ("L", lnb.linalg), ("E", lnb.einops), ("nn", nn), ("optim", optim)])
-def test_every_public_name_is_called(prefix, module):
-    called = {*re.findall(rf"\b{re.escape(prefix)}\.(\w+)", TEXT)}
-    missing = [name for name in public(module) if name not in called and not is_record(name)]
-    assert missing == []
-
-
-def test_every_method_is_called_or_a_function():
-    missing = [name for name in public(lnb.Tensor) if not re.search(rf"\.{name}\(", TEXT) and not is_record(name)]
-    assert {*missing} == {*OF_TENSORS}
 
 
 # ------------------------------------------------------------------------------------------------------ the host
