@@ -35,7 +35,7 @@ MODELS = {
 }
 
 
-def losses(name, device, steps=12):
+def losses(name, device, steps=8):
     """The curve of a training whose weights, data and draws are the same on each device."""
     make, shape, rule, options = MODELS[name]
     lnb.random.seed(0)
