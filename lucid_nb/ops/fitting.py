@@ -31,12 +31,12 @@ def roots(p: Any, /) -> Tensor:
     x = inexact(coefficients("roots", p))
     places = np.flatnonzero(x.to_host())
     if not places.size:
-        return astype(x[:0], dtypes.FLOAT64) if x.dtype.kind != "c" else x[:0].real
+        return astype(x[:0], dtypes.on_device(dtypes.FLOAT64, x.device)) if x.dtype.kind != "c" else x[:0].real
     behind = x.size - 1 - int(places[-1])
     x = x[int(places[0]):int(places[-1]) + 1]
     degree = x.size - 1
     if degree == 0:
-        return fresh(of(x.raw).full((behind,), 0, dtypes.FLOAT64))
+        return fresh(of(x.raw).full((behind,), 0, dtypes.on_device(dtypes.FLOAT64, x.device)))
     below = functions["eye"](degree - 1, degree, dtype=x.dtype, device=x.device)
     found = eigvals(concat([reshape(-x[1:] / x[0], (1, degree)), below]))
     return found if behind == 0 else concat([found, fresh(of(found.raw).full((behind,), 0, found.dtype))])
@@ -58,7 +58,7 @@ def poly(seq_of_zeros: Any, /) -> Tensor:
         x = eigvals(x)
     elif x.ndim != 1:
         raise ShapeError(f"poly: shape {x.shape} is neither one of roots nor of a square matrix. Give (n,) or (n, n).")
-    return of_roots(x) if x.size else fresh(of(x.raw).full((), 1, dtypes.FLOAT64))
+    return of_roots(x) if x.size else fresh(of(x.raw).full((), 1, dtypes.on_device(dtypes.FLOAT64, x.device)))
 
 
 @public(method=False)

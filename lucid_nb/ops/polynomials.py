@@ -28,7 +28,7 @@ def coefficients(op: str, p: Any) -> Tensor:
 
 def inexact(x: Tensor) -> Tensor:
     """In floats, as NumPy makes them of integers."""
-    return x if dtypes.is_inexact(x.dtype) else astype(x, dtypes.FLOAT64)
+    return x if dtypes.is_inexact(x.dtype) else astype(x, dtypes.on_device(dtypes.FLOAT64, x.device))
 
 
 def zeros_before(x: Tensor, count: int) -> Tensor:
@@ -112,7 +112,7 @@ def polydiv(u: Any, v: Any, /) -> tuple[Any, Any]:
     [[1.5, 1.75], [0.25]]
     """
     rest, divisor = inexact(coefficients("polydiv", u)), inexact(coefficients("polydiv", v))
-    wanted = dtypes.promote((rest.dtype, divisor.dtype))
+    wanted = dtypes.promote((rest.dtype, divisor.dtype), rest.device)
     rest, divisor = astype(rest, wanted, copy=False), astype(divisor, wanted, copy=False)
     quotients, scale, size = [], 1 / divisor[0], divisor.size
     rests = []
