@@ -155,7 +155,8 @@ lnb.float_power(x, 2); lnb.float_power(i, -1); lnb.linspace(i, x, 3); lnb.linspa
 lnb.select([m], [i], 1.5); lnb.choose(i % 2, [x, i]); lnb.linalg.norm(i); lnb.linalg.inv(i + x); lnb.gradient(i)[0]
 lnb.histogram(i, 3)[1]; lnb.histogramdd(i, 2)[1][0]; lnb.histogram(x, [0.0, 1.5, 3.0])[1]; lnb.logsumexp(i); lnb.rint(i)
 lnb.fuse(lambda a, b: a * b + 1.5)(i, x); lnb.maximum(i, 1.5); lnb.heaviside(i, 0.5); lnb.ldexp(i, i)
-lnb.nn.functional.mse_loss(i, x); lnb.nn.functional.layer_norm(i, (3,)); lnb.tensor([1.5, 2]); lnb.full((2,), 0.5)"""
+lnb.nn.functional.mse_loss(i, x); lnb.nn.functional.layer_norm(i, (3,)); lnb.tensor([1.5, 2]); lnb.full((2,), 0.5)
+lnb.roots(i[1, :1]); lnb.roots(i[0] * [1, 0, 0]); lnb.poly(i[0]); lnb.poly(i[0, :0]); lnb.polydiv(i[0], i[1, :2])[0]"""
 
 
 @pytest.mark.parametrize("on_gpu", [False, True])
@@ -245,3 +246,16 @@ def test_scalars_of_numpy_are_numbers_and_arrays_are_on_the_cpu():
     assert wide.dtype == np.float64 and wide.item() == 1 / 3 * 0.1
     with pytest.raises(DeviceError, match="operands live on mlx and cpu"):
         x + np.ones((2, 2), "float32")
+
+
+def test_lists_that_hold_double_precision_stay_double():
+    x = on(np.array([1 / 3, 2.0]))
+    assert lnb.array([x, [0.1, 1]]).dtype == np.float64 and lnb.array([x[0], 0.1]).tolist() == [1 / 3, 0.1]
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 3), (0, 3)])
+def test_inverse_transforms_keep_float16_as_numpys_do(shape):
+    x = np.ones(shape, "float16")
+    found, wanted = lnb.fft.irfft(on(x), 4), np.fft.irfft(x, 4)
+    assert found.dtype == wanted.dtype == np.float16
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-3)
