@@ -84,7 +84,7 @@ def zeros(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", dev
     >>> lnb.zeros(2, dtype=lnb.int64)
     tensor([0, 0])
     """
-    if not (sizes or requires_grad) and like is None and order == "C" and (
+    if not (sizes or requires_grad) and like is None and type(order) is str and order == "C" and (
             found := _small(np.zeros, shape, dtype, device)) is not None:
         return found
     extents, dtype, order = shape_and_dtype("zeros", (shape, *sizes), dtype, order)
@@ -96,7 +96,7 @@ def zeros(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", dev
 def ones(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", device: Any = None, like: Any = None,
          requires_grad: bool = False) -> Tensor:
     """Ones, called as `zeros` is."""
-    if not (sizes or requires_grad) and like is None and order == "C" and (
+    if not (sizes or requires_grad) and like is None and type(order) is str and order == "C" and (
             found := _small(np.ones, shape, dtype, device)) is not None:
         return found
     extents, dtype, order = shape_and_dtype("ones", (shape, *sizes), dtype, order)
@@ -108,7 +108,7 @@ def ones(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", devi
 def empty(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", device: Any = None, like: Any = None,
           requires_grad: bool = False) -> Tensor:
     """A tensor whose content is whatever its memory holds; called as `zeros` is."""
-    if not (sizes or requires_grad) and like is None and order == "C" and (
+    if not (sizes or requires_grad) and like is None and type(order) is str and order == "C" and (
             found := _small(np.empty, shape, dtype, device)) is not None:
         return found
     extents, dtype, order = shape_and_dtype("empty", (shape, *sizes), dtype, order)

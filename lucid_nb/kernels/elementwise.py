@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]
 
+from .. import config
 from ..dtypes import BFLOAT16
 from ..printing import PRINTED, body_lines, literal_text, operand_names
 from ..program import Program, Step
@@ -34,6 +35,7 @@ MEMORY = {"float16": "uint16", "bfloat16": "uint16", "bool": "uint8"}     # how 
 LOADS = {"float16": "half_to_float({})", "bfloat16": "bfloat16_to_float({})", "bool": "{} != 0"}
 STORES = {"float16": "float_to_half({})", "bfloat16": "float_to_bfloat16({})", "bool": "uint8({})"}
 GRAIN = 65536        # elements of one thread's smallest share
+MIDDLING = 1 << 18   # elements up to which memory that the C library recycles is as quick, without our 8 us a call
 ROWS = store.RangeKernel("lucid_nb.kernels.loops.elementwise:rows",
                          ("int64*", "int64*", "int64*", "int64", "int64*", "int64*", "int64", "int64*"))
 
@@ -148,6 +150,12 @@ def reporter(name: str) -> np.ufunc:
     return make_ufunc(name, _loop("report_loop"), (ctypes.c_int64 * 1)(), [np.dtype(np.int64)] * 2, 1)
 
 
+def _are_flat(raws: Sequence[np.ndarray]) -> bool:
+    """Are operands middling, contiguous and of one shape, beside numbers, so that they are a single row?"""
+    shapes = {raw.shape for raw in raws if raw.ndim}
+    return len(shapes) == 1 and all([raw.flags.c_contiguous and raw.size < MIDDLING for raw in raws])
+
+
 class Kernel:
     """A program compiled for the CPU: `small` is a ufunc or a thin wrapper, `large` the driver for large arrays."""
 
@@ -210,7 +218,9 @@ class Kernel:
         return views if len(views) > 1 else views[0]
 
     def large(self, *raws: np.ndarray) -> Any:
-        """Recycled memory, and rows split over threads."""
+        """Recycled memory, and rows split over threads; of one thread's middling arrays without rows, NumPy's road."""
+        if config.num_threads == 1 and _are_flat(raws):
+            return self.by_numpy(*raws)
         key = tuple([(raw.shape, raw.strides) for raw in raws])
         walk = self.walks.get(key)
         if walk is None:

@@ -225,6 +225,9 @@ def outer(a: Any, b: Any, out: Any = None) -> Tensor:
     >>> lnb.outer([1, 2], [3, 4]).tolist()
     [[3, 4], [6, 8]]
     """
+    if out is None and type(a) in TENSORS and type(b) in TENSORS and a.ndim == b.ndim == 1 and (
+            a.refresh().node is b.refresh().node is None) and type(a.raw) is type(b.raw) is ndarray:
+        return fresh(registry["multiply"].run((a.raw[:, None], b.raw)))
     a, b = promoted("outer", (a, b))
     return deliver("outer", contract(reshape(a, -1), ("a",), reshape(b, -1), ("b",), ("a", "b")), out)
 

@@ -95,6 +95,7 @@ _copied_reshape = Primitive("copied_reshape", lambda table, x, shape: table.resh
 
 
 ORDERS = ("C", "F", "A")
+C, K, UNSAFE = "C", "K", "unsafe"              # the usual words, looked for by identity: what is given may be an array
 CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
@@ -111,6 +112,12 @@ def reshape(a: Any, shape: Any = (), *sizes: Any, order: str = "C", copy: bool |
     (2, 3)
     """
     a = as_tensor("reshape", a)
+    if order is C and copy is None and type(a.raw) is np.ndarray and type(shape) in (int, tuple):
+        try:
+            seen = a.raw.reshape((shape, *sizes) if sizes else shape, copy=False)
+            return a.moved(Reshape(seen.shape), seen)
+        except (ValueError, TypeError):            # it needs a copy, or what is said below
+            pass
     if len(sizes) == 1 and isinstance(sizes[0], str):       # NumPy's reshape(a, shape, order)
         order, sizes = sizes[0], ()
     wanted = shapes.as_shape("reshape", (shape, *sizes) if sizes else shape)
@@ -174,6 +181,14 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0, out: Any = None, *, d
     >>> lnb.concat([lnb.zeros(2), lnb.ones(1)])
     tensor([0., 0., 1.])
     """
+    if out is dtype is None and type(axis) is int and type(arrays) in (tuple, list) and all(map(_is_plain, arrays)):
+        raws = [x.raw for x in arrays]
+        first = raws[0].dtype if raws else None
+        if raws and all([raw.dtype == first for raw in raws]) and 0 <= axis < raws[0].ndim:
+            try:
+                return fresh(backend.of(raws[0]).concatenate(raws, axis))
+            except (ValueError, MemoryError):      # the general road says what is wrong
+                pass
     return joined("concat", tensors_of("concat", arrays), axis, out, dtype, casting)
 
 
@@ -247,7 +262,7 @@ def astype(x: Any, dtype: Any, /, order: str = "K", casting: str = "unsafe", sub
         x = to(x, device)
     if wanted == x.dtype:
         return duplicate(x, memory_order("astype", x, order)) if copy else in_order("astype", x, order)
-    if casting == "unsafe" and order == "K" and x.dtype.kind != "c" and _is_plain(x):
+    if casting is UNSAFE and order is K and x.dtype.kind != "c" and _is_plain(x):
         return fresh(backend.of(x.raw).cast(x.raw, wanted))
     if x.dtype.kind == "c" and wanted.kind != "c" and wanted.kind != "b":
         raise DTypeError(f"astype: {x.dtype} to {wanted} loses the imaginary part. Take .real, or abs(x).")
@@ -311,7 +326,7 @@ def _is_plain(x: Any) -> bool:
 def copy(a: Any, order: str = "C", subok: bool = False) -> Tensor:
     """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are
     strides: "C", "F", or as it is ("A", "K")."""
-    if order == "C" and _is_plain(a):
+    if order is C and _is_plain(a):
         return fresh(backend.of(a.raw).copy(a.raw))
     a = as_tensor("copy", a)
     return duplicate(a, memory_order("copy", a, order))

@@ -19,7 +19,7 @@ from .logic import where as choose
 from .movement import as_tensor, astype, broadcast_to, deliver
 
 Axis = int | tuple[int, ...] | None
-FLOATS = (dtypes.FLOAT32, dtypes.FLOAT64)
+OWN = (dtypes.FLOAT32, dtypes.FLOAT64, dtypes.INT64)          # dtypes whose sums have them, too
 
 
 # ------------------------------------------------------------------------------------------------ arguments
@@ -58,14 +58,14 @@ def sum_dtype(dtype: np.dtype) -> np.dtype:
 
 
 def directly(op: Primitive, x: Any, axis: Axis, keepdims: bool, name: str = "") -> Tensor | None:
-    """The reduction of wide floats in the cpu's memory, without a gradient, by the shortest road; None elsewhere.
+    """The reduction of wide numbers in the cpu's memory, without a gradient, by the shortest road; None elsewhere.
 
     `name`: of the function that asks, where that is another one.
     """
     if type(x) not in TENSORS:
         return None
     raw = x.refresh().raw
-    if type(raw) is not np.ndarray or x.node is not None or raw.dtype not in FLOATS or not raw.size:
+    if type(raw) is not np.ndarray or x.node is not None or raw.dtype not in OWN or not raw.size:
         return None
     axes = shapes.reduction_axes(name or op.name, axis, raw.ndim)
     return fresh(op.run((raw,), {"axes": axes, "keepdims": keepdims})) if axes else None
@@ -190,6 +190,9 @@ def place(name: str, op: Primitive, x: Any, axis: int | None, keepdims: bool) ->
     axis = None if x.ndim == 0 and axis in (0, -1) else axis
     if x.size == 0 and (axis is None or x.shape[shapes.normalize_axis(name, axis, x.ndim)] == 0):
         raise ShapeError(f"{name}: no elements, shape {x.shape}. Give at least one.")
+    if type(x) in TENSORS and type(x.raw) is np.ndarray and not keepdims and x.ndim:
+        flat, along = (x.raw.reshape(-1), 0) if axis is None else (x.raw, shapes.normalize_axis(name, axis, x.ndim))
+        return fresh(op.run((flat,), {"axis": along, "keepdims": False}))
     if axis is None:
         found = apply(op, (x.detach().reshape(-1),), {"axis": 0, "keepdims": False})
         return found.reshape((1,) * x.ndim) if keepdims else found
@@ -258,6 +261,10 @@ def _complex_logsumexp(x: Tensor, axes: shapes.Shape, keepdims: bool) -> Tensor:
 # ---------------------------------------------------------------------------------------- truth and counts
 def question(op: Primitive, x: Any, axis: Axis, keepdims: bool, fill: bool = False, where: Any = True) -> Tensor:
     """What is asked of the truth of elements; `fill` is what changes nothing."""
+    if where is True and type(x) in TENSORS and type(raw := x.refresh().raw) is np.ndarray and raw.ndim:
+        axes = shapes.reduction_axes(op.name, axis, raw.ndim)
+        if axes:
+            return fresh(op.run((raw,), {"axes": axes, "keepdims": keepdims}))
     x = as_tensor(op.name, x)
     axes = shapes.reduction_axes(op.name, axis, x.ndim)
     x = x.detach() if where is True else kept(astype(x.detach(), dtypes.BOOL, copy=False), mask_of(op.name, x, where),

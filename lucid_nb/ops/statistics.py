@@ -112,7 +112,8 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None
     >>> lnb.mean(lnb.tensor([[1.0, 2.0], [3.0, 5.0]]), axis=1)
     tensor([1.5, 4. ])
     """
-    if dtype is out is None and where is True and (total := directly(sum_of, a, axis, keepdims, "mean")) is not None:
+    if dtype is out is None and where is True and isinstance(a, Tensor) and a.dtype.kind == "f" and (
+            total := directly(sum_of, a, axis, keepdims, "mean")) is not None:
         return total / (a.size / total.size)
     return deliver("mean", mean_of("mean", as_tensor("mean", a), axis, dtype, keepdims, where), out)
 
