@@ -25,6 +25,7 @@ test-cuda: $(VENV)/.installed-test-cuda  ## CUDA kernels without a GPU: simulate
 	LUCID_NB_CACHE_DIR="$(TEST_CACHE)" $(RUN) tests/lanes.py --lane simulator
 	LUCID_NB_CACHE_DIR="$(TEST_CACHE)" $(RUN) bench/cuda_registers.py
 
+# NPBENCH: a checkout of NPBench, for its programs.
 # LUCID_PYTHON: an interpreter that has lucid-dl 2.10, for its column (bench/lucid_dl.py says how to make one).
 bench: $(VENV)/.installed-bench  ## time beside PyTorch (installs it: large), measure errors, write bench/results
 	$(RUN) bench/network.py $(if $(LUCID_PYTHON),--lucid-python $(LUCID_PYTHON))
@@ -33,6 +34,7 @@ bench: $(VENV)/.installed-bench  ## time beside PyTorch (installs it: large), me
 	$(RUN) bench/differentiation.py
 	$(RUN) bench/against_torch.py
 	$(RUN) bench/ops.py
+	OMP_NUM_THREADS=1 $(RUN) bench/drop_in.py $(if $(NPBENCH),--npbench $(NPBENCH))
 	$(RUN) bench/ulp.py
 	$(RUN) bench/reports.py
 

@@ -10,7 +10,7 @@ import numpy as np
 from .. import backend, dtypes, shapes
 from ..array import Tensor
 from ..errors import LucidError, MemoryError, ShapeError, memory_of, told
-from ..ops.movement import as_tensor, astype, memory_order, to
+from ..ops.movement import C, as_tensor, astype, memory_order, to
 from ..register import public
 from .data import _raw_of, finish, float_dtype, place_of
 
@@ -46,7 +46,7 @@ def allocated(op: str, shape: shapes.Shape, dtype: np.dtype, make: Callable[[], 
                           "Use smaller sizes.") from error
 
 
-def _small(make: Callable[..., np.ndarray], shape: Any, dtype: Any, device: Any) -> Tensor | None:
+def small(make: Callable[..., np.ndarray], shape: Any, dtype: Any, device: Any) -> Tensor | None:
     """A few elements in the cpu's memory, where what is asked for is plain; None for the general road."""
     extents = (shape,) if type(shape) is int else shape
     if type(extents) is not tuple or set(map(type, extents)) != {int} or backend.batching.made is not None:
@@ -84,8 +84,8 @@ def zeros(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", dev
     >>> lnb.zeros(2, dtype=lnb.int64)
     tensor([0, 0])
     """
-    if not (sizes or requires_grad) and like is None and type(order) is str and order == "C" and (
-            found := _small(np.zeros, shape, dtype, device)) is not None:
+    if not (sizes or requires_grad) and like is None and order is C and (
+            found := small(np.zeros, shape, dtype, device)) is not None:
         return found
     extents, dtype, order = shape_and_dtype("zeros", (shape, *sizes), dtype, order)
     return _filled("zeros", (extents, dtype, like), order, device, requires_grad,
@@ -96,8 +96,8 @@ def zeros(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", dev
 def ones(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", device: Any = None, like: Any = None,
          requires_grad: bool = False) -> Tensor:
     """Ones, called as `zeros` is."""
-    if not (sizes or requires_grad) and like is None and type(order) is str and order == "C" and (
-            found := _small(np.ones, shape, dtype, device)) is not None:
+    if not (sizes or requires_grad) and like is None and order is C and (
+            found := small(np.ones, shape, dtype, device)) is not None:
         return found
     extents, dtype, order = shape_and_dtype("ones", (shape, *sizes), dtype, order)
     return _filled("ones", (extents, dtype, like), order, device, requires_grad,
@@ -108,8 +108,8 @@ def ones(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", devi
 def empty(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", device: Any = None, like: Any = None,
           requires_grad: bool = False) -> Tensor:
     """A tensor whose content is whatever its memory holds; called as `zeros` is."""
-    if not (sizes or requires_grad) and like is None and type(order) is str and order == "C" and (
-            found := _small(np.empty, shape, dtype, device)) is not None:
+    if not (sizes or requires_grad) and like is None and order is C and (
+            found := small(np.empty, shape, dtype, device)) is not None:
         return found
     extents, dtype, order = shape_and_dtype("empty", (shape, *sizes), dtype, order)
     return _filled("empty", (extents, dtype, like), order, device, requires_grad,
@@ -120,6 +120,10 @@ def empty(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", dev
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None,
          requires_grad: bool = False) -> Tensor:
     """A value everywhere, in its own dtype unless `dtype` says otherwise."""
+    if type(fill_value) is float and dtype is like is None and not requires_grad and order is C:
+        found = small(lambda sizes, dtype: np.full(sizes, fill_value, dtype), shape, None, device)
+        if found is not None:
+            return found
     sizes, _, _ = shape_and_dtype("full", (shape,), None)
     device = like.device if device is None and isinstance(like, Tensor) else device
     if isinstance(fill_value, Tensor):

@@ -15,7 +15,7 @@ from ..ops.axes import expand_dims, moveaxis
 from ..ops.movement import astype, joined
 from ..register import functions, public
 from .data import finish, float_dtype, from_host, place_of
-from .filled import allocated
+from .filled import SMALL, allocated, small
 
 
 @public(method=False)
@@ -27,6 +27,11 @@ def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None
     >>> lnb.arange(1, 7, 2)
     tensor([1, 3, 5])
     """
+    if type(start) is int and stop is dtype is device is like is None and type(step) is int and step == 1 and (
+            not requires_grad and 0 <= start < SMALL):
+        found = small(lambda sizes, dtype: np.arange(*sizes), start, int, None)
+        if found is not None:
+            return found
     if start is None and stop is None:
         raise DTypeError("arange: neither start nor stop. Give stop, at least.")
     start, stop = (0, start) if stop is None else (0 if start is None else start, stop)
