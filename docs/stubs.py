@@ -195,6 +195,8 @@ def tensor_text() -> str:
         elif isinstance(node, ast.Assign):
             body += aliases(node)
     known = {alias.asname or alias.name for node in imports for alias in node.names}
+    known |= {node.targets[0].id for node in tree.body if isinstance(node, ast.Assign)
+              and isinstance(node.targets[0], ast.Name)}
     extra = import_lines([value for value in added_methods().values() if isinstance(value, types.FunctionType)], known)
     lines = [ast.unparse(node) for node in imports] + ["from numpy.typing import ArrayLike", *extra]
     return "\n".join([HEAD, *lines, "", "Operand = Tensor | ArrayLike", *body, ""])

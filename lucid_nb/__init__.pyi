@@ -10,6 +10,7 @@ from .ops.axes import Axes
 from .ops.differences import SomeAxes
 from .ops.folding import Padding
 from .ops.folding import Size
+from .ops.kinds import Limits
 from .ops.median import Axis
 from .ops.movement import Shape
 from .ops.nan_reduction import Axis
@@ -28,32 +29,55 @@ from collections.abc import Iterable
 from collections.abc import Sequence
 import numpy as np
 
+from numpy import False_ as False_
+from numpy import ScalarType as ScalarType
+from numpy import True_ as True_
+from numpy import asmatrix as asmatrix
+from numpy import base_repr as base_repr
+from numpy import binary_repr as binary_repr
+from numpy import bmat as bmat
 from numpy import bool as bool
 from numpy import bool_ as bool_
+from numpy import busday_count as busday_count
+from numpy import busday_offset as busday_offset
+from numpy import busdaycalendar as busdaycalendar
 from numpy import byte as byte
+from numpy import bytes_ as bytes_
 from numpy import cdouble as cdouble
+from numpy import character as character
 from numpy import clongdouble as clongdouble
 from numpy import complex64 as complex64
 from numpy import complex128 as complex128
 from numpy import complexfloating as complexfloating
 from numpy import csingle as csingle
 from numpy import datetime64 as datetime64
+from numpy import datetime_as_string as datetime_as_string
+from numpy import datetime_data as datetime_data
 from numpy import double as double
 from numpy import dtype as dtype
 from numpy import e as e
 from numpy import errstate as errstate
 from numpy import euler_gamma as euler_gamma
+from numpy import flatiter as flatiter
 from numpy import flexible as flexible
 from numpy import float16 as float16
 from numpy import float32 as float32
 from numpy import float64 as float64
 from numpy import floating as floating
+from numpy import format_float_positional as format_float_positional
+from numpy import format_float_scientific as format_float_scientific
+from numpy import frompyfunc as frompyfunc
 from numpy import generic as generic
+from numpy import get_include as get_include
+from numpy import get_printoptions as get_printoptions
+from numpy import getbufsize as getbufsize
 from numpy import geterr as geterr
+from numpy import geterrcall as geterrcall
 from numpy import half as half
 from numpy import index_exp as index_exp
 from numpy import inexact as inexact
 from numpy import inf as inf
+from numpy import info as info
 from numpy import int8 as int8
 from numpy import int16 as int16
 from numpy import int32 as int32
@@ -62,20 +86,41 @@ from numpy import int_ as int_
 from numpy import intc as intc
 from numpy import integer as integer
 from numpy import intp as intp
+from numpy import is_busday as is_busday
+from numpy import isnat as isnat
+from numpy import little_endian as little_endian
 from numpy import long as long
 from numpy import longdouble as longdouble
 from numpy import longlong as longlong
+from numpy import matrix as matrix
+from numpy import memmap as memmap
+from numpy import mintypecode as mintypecode
 from numpy import nan as nan
+from numpy import ndindex as ndindex
+from numpy import nested_iters as nested_iters
 from numpy import newaxis as newaxis
 from numpy import number as number
 from numpy import object_ as object_
 from numpy import pi as pi
+from numpy import poly1d as poly1d
+from numpy import printoptions as printoptions
+from numpy import recarray as recarray
+from numpy import record as record
 from numpy import s_ as s_
+from numpy import sctypeDict as sctypeDict
+from numpy import set_printoptions as set_printoptions
+from numpy import setbufsize as setbufsize
 from numpy import seterr as seterr
+from numpy import seterrcall as seterrcall
 from numpy import short as short
+from numpy import show_config as show_config
+from numpy import show_runtime as show_runtime
 from numpy import signedinteger as signedinteger
 from numpy import single as single
+from numpy import str_ as str_
 from numpy import timedelta64 as timedelta64
+from numpy import typecodes as typecodes
+from numpy import typename as typename
 from numpy import ubyte as ubyte
 from numpy import uint as uint
 from numpy import uint8 as uint8
@@ -89,11 +134,13 @@ from numpy import ulonglong as ulonglong
 from numpy import unsignedinteger as unsignedinteger
 from numpy import ushort as ushort
 from numpy import void as void
+from . import array_function as array_function
 from . import backward as backward
 from . import creation as creation
 from . import errors as errors
 from . import interop as interop
 from . import ops as ops
+from . import ufuncs as ufuncs
 from .array import Tensor as Tensor
 from .autograd import checkpoint as checkpoint
 from .autograd import custom_jvp as custom_jvp
@@ -145,7 +192,27 @@ from .errors import LucidError as LucidError
 from .errors import OverflowError as OverflowError
 from .errors import ShapeError as ShapeError
 from .fusion import fuse as fuse
+from .host import array2string as array2string
+from .host import array_repr as array_repr
+from .host import array_str as array_str
+from .host import broadcast as broadcast
+from .host import iterable as iterable
+from .host import may_share_memory as may_share_memory
+from .host import ndenumerate as ndenumerate
+from .host import nditer as nditer
+from .host import require as require
+from .host import shares_memory as shares_memory
+from .io import fromfile as fromfile
+from .io import fromregex as fromregex
+from .io import genfromtxt as genfromtxt
+from .io import load as load
+from .io import loadtxt as loadtxt
+from .io import save as save
+from .io import savetxt as savetxt
+from .io import savez as savez
+from .io import savez_compressed as savez_compressed
 from .tape import set_grad_enabled as set_grad_enabled
+from .ufuncs import ufunc as ufunc
 from .vectorize import vmap as vmap
 __version__: builtins.str
 class no_grad(_grad_mode):
@@ -158,6 +225,7 @@ from . import autograd as autograd
 from . import config as config
 from . import data as data
 from . import einops as einops
+from . import fft as fft
 from . import lib as lib
 from . import linalg as linalg
 from . import models as models
@@ -171,89 +239,93 @@ from .kernels.threads import num_threads as get_num_threads
 from .kernels.threads import set_num_threads as set_num_threads
 CONV_VIEW_LIMIT_MB: builtins.int
 
-def abs(x: Operand, /) -> Tensor:
+def abs(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Absolute value, of complex numbers too. Its derivative at 0 is 0."""
-def absolute(x: Operand, /) -> Tensor:
+def absolute(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Absolute value, of complex numbers too. Its derivative at 0 is 0."""
-def acos(x: Operand, /) -> Tensor:
+def acos(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Angle in [0, pi] whose cosine is x; NaN outside [-1, 1]. Its derivative at the ends is infinite."""
-def acosh(x: Operand, /) -> Tensor:
+def acosh(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Number that is not negative whose hyperbolic cosine is x; NaN below 1, where its derivative is infinite."""
-def add(x: Operand, y: Operand, /) -> Tensor:
+def add(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Sum, element by element."""
-def all(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, *, where: Any=True) -> Tensor:
+def all(a: Any, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, *, where: Any=True) -> Tensor:
     """Are all elements over axes (where `where` holds) not 0? Of nothing True."""
 def allclose(a: Any, b: Any, rtol: Any=1e-05, atol: Any=1e-08, equal_nan: builtins.bool=False) -> builtins.bool:
     """Is every element close, as `isclose` has it?"""
-def amax(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+def amax(a: Any, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
     """The largest element over axes, and not less than `initial`; NaN wins. Equal elements share the gradient evenly."""
-def amin(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+def amin(a: Any, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
     """The smallest element over axes, and not more than `initial`; NaN wins. Equal elements share the gradient evenly."""
-def angle(z: Any, /, deg: builtins.bool=False) -> Tensor:
+def angle(z: Any, deg: builtins.bool=False) -> Tensor:
     """The angle of z with the positive real axis, from -pi to pi; in degrees if `deg`."""
-def any(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, *, where: Any=True) -> Tensor:
+def any(a: Any, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, *, where: Any=True) -> Tensor:
     """Is any element over axes (where `where` holds) not 0? Of nothing False."""
-def append(x: Any, /, values: Any, axis: builtins.int | None=None) -> Tensor:
+def append(arr: Any, values: Any, axis: builtins.int | None=None) -> Tensor:
     """A new tensor with values after its own, along an axis, or flat."""
+def apply_along_axis(func1d: Callable, axis: builtins.int, arr: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """A function of one line applied to every line along an axis, whose place its results take; differentiable."""
+def apply_over_axes(func: Callable, a: Any, axes: Any) -> Tensor:
+    """`func(a, axis)` for one axis after the other; an axis that it takes away is put back, of size 1."""
 def arange(start: Any=None, stop: Any=None, step: Any=1, dtype: Any=None, *, device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """start, start + step, ... below stop; `arange(stop)` starts at 0. Integers give int64."""
-def arccos(x: Operand, /) -> Tensor:
+def arccos(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Angle in [0, pi] whose cosine is x; NaN outside [-1, 1]. Its derivative at the ends is infinite."""
-def arccosh(x: Operand, /) -> Tensor:
+def arccosh(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Number that is not negative whose hyperbolic cosine is x; NaN below 1, where its derivative is infinite."""
-def arcsin(x: Operand, /) -> Tensor:
+def arcsin(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]. Its derivative at the ends is infinite."""
-def arcsinh(x: Operand, /) -> Tensor:
+def arcsinh(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Number whose hyperbolic sine is x."""
-def arctan(x: Operand, /) -> Tensor:
+def arctan(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Angle in [-pi/2, pi/2] whose tangent is x."""
-def arctan2(x: Operand, y: Operand, /) -> Tensor:
+def arctan2(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Angle in [-pi, pi] of the point with ordinate x and abscissa y. Its gradient at the origin is 0."""
-def arctanh(x: Operand, /) -> Tensor:
+def arctanh(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Number whose hyperbolic tangent is x; infinite at -1 and 1, NaN beyond."""
-def argmax(x: Any, /, axis: builtins.int | None=None, out: Tensor | None=None, *, keepdims: builtins.bool=False) -> Tensor:
+def argmax(a: Any, axis: builtins.int | None=None, out: Tensor | None=None, *, keepdims: builtins.bool=False) -> Tensor:
     """Index of the largest element, the first of equals; NaN wins. Without `axis`, in the flattened array."""
-def argmin(x: Any, /, axis: builtins.int | None=None, out: Tensor | None=None, *, keepdims: builtins.bool=False) -> Tensor:
+def argmin(a: Any, axis: builtins.int | None=None, out: Tensor | None=None, *, keepdims: builtins.bool=False) -> Tensor:
     """Index of the smallest element, the first of equals; NaN wins. Without `axis`, in the flattened array."""
-def argpartition(x: Any, /, kth: Kth, axis: builtins.int | None=-1, kind: builtins.str='introselect', order: Any=None) -> Tensor:
+def argpartition(a: Any, kth: Kth, axis: builtins.int | None=-1, kind: builtins.str='introselect', order: Any=None) -> Tensor:
     """The places (int64) that make the partition of an axis at places `kth`; here those of the whole order."""
-def argsort(x: Any, /, axis: builtins.int | None=-1, kind: builtins.str | None=None, order: Any=None, *, stable: builtins.bool | None=None, descending: builtins.bool=False) -> Tensor:
+def argsort(a: Any, axis: builtins.int | None=-1, kind: builtins.str | None=None, order: Any=None, *, stable: builtins.bool | None=None, descending: builtins.bool=False) -> Tensor:
     """The places (int64) that put the elements along an axis in order; equal elements keep their order."""
-def argwhere(x: Any, /) -> Tensor:
+def argwhere(a: Any) -> Tensor:
     """Where elements are not zero: int64 of shape (n, ndim), a row an element."""
-def around(x: Any, /, decimals: builtins.int=0, out: Tensor | None=None) -> Tensor:
-    """x rounded to `decimals` places, a half to the even neighbour; before the point where it is negative."""
-def array(data: Any, dtype: Any=None, *, copy: builtins.bool | None=True, order: builtins.str | None='K', subok: builtins.bool=False, ndmin: builtins.int=0, device: Any=None, like: Any=None) -> Tensor:
+def around(a: Any, decimals: builtins.int=0, out: Tensor | None=None) -> Tensor:
+    """Elements rounded to `decimals` places, a half to the even neighbour; before the point where it is negative."""
+def array(object: Any, dtype: Any=None, *, copy: builtins.bool | None=True, order: builtins.str | None='K', subok: builtins.bool=False, ndmin: builtins.int=0, device: Any=None, like: Any=None) -> Tensor:
     """NumPy's spelling of `tensor`: copy=None copies where needed, copy=False refuses to; `ndmin` adds axes in front."""
 def array_equal(a1: Any, a2: Any, equal_nan: builtins.bool=False) -> builtins.bool:
     """Have two arrays one shape and equal elements (NaN equal to NaN if `equal_nan`)?"""
 def array_equiv(a1: Any, a2: Any) -> builtins.bool:
     """Do two arrays broadcast, and have equal elements then?"""
-def array_split(x: Any, /, indices_or_sections: Sections, axis: builtins.int=0) -> builtins.list[Tensor]:
+def array_split(ary: Any, indices_or_sections: Sections, axis: builtins.int=0) -> builtins.list[Tensor]:
     """Parts of an axis as views: so many of nearly equal size, the longer ones first, or cut before these indices."""
-def as_tensor(data: Any, /, dtype: Any=None, order: builtins.str | None=None, *, device: Any=None, copy: builtins.bool | None=None, like: Any=None) -> Tensor:
+def as_tensor(a: Any, dtype: Any=None, order: builtins.str | None=None, *, device: Any=None, copy: builtins.bool | None=None, like: Any=None) -> Tensor:
     """A tensor of the data, without a copy where none is needed: a tensor stays itself, a NumPy array is shared."""
-def asanyarray(data: Any, /, dtype: Any=None, order: builtins.str | None=None, *, device: Any=None, copy: builtins.bool | None=None, like: Any=None) -> Tensor:
+def asanyarray(a: Any, dtype: Any=None, order: builtins.str | None=None, *, device: Any=None, copy: builtins.bool | None=None, like: Any=None) -> Tensor:
     """A tensor of the data, without a copy where none is needed: a tensor stays itself, a NumPy array is shared."""
-def asarray(data: Any, /, dtype: Any=None, order: builtins.str | None=None, *, device: Any=None, copy: builtins.bool | None=None, like: Any=None) -> Tensor:
+def asarray(a: Any, dtype: Any=None, order: builtins.str | None=None, *, device: Any=None, copy: builtins.bool | None=None, like: Any=None) -> Tensor:
     """A tensor of the data, without a copy where none is needed: a tensor stays itself, a NumPy array is shared."""
-def asarray_chkfinite(data: Any, /, dtype: Any=None, order: builtins.str | None=None) -> Tensor:
+def asarray_chkfinite(a: Any, dtype: Any=None, order: builtins.str | None=None) -> Tensor:
     """`asarray` of data without NaN and infinities; others raise ShapeError, which is a ValueError."""
-def ascontiguousarray(data: Any, /, dtype: Any=None, *, like: Any=None) -> Tensor:
+def ascontiguousarray(a: Any, dtype: Any=None, *, like: Any=None) -> Tensor:
     """A tensor of one axis or more whose memory runs along the last axis first; itself where it is so."""
-def asfortranarray(data: Any, /, dtype: Any=None, *, like: Any=None) -> Tensor:
+def asfortranarray(a: Any, dtype: Any=None, *, like: Any=None) -> Tensor:
     """A tensor whose memory runs along the first axis first, where the device has strides; itself where it is so."""
-def asin(x: Operand, /) -> Tensor:
+def asin(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]. Its derivative at the ends is infinite."""
-def asinh(x: Operand, /) -> Tensor:
+def asinh(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Number whose hyperbolic sine is x."""
 def astype(x: Any, dtype: Any, /, order: builtins.str='K', casting: builtins.str='unsafe', subok: builtins.bool=True, copy: builtins.bool=True, *, device: builtins.str | None=None) -> Tensor:
     """The elements in another dtype, as NumPy converts them; between floats it is differentiable."""
-def atan(x: Operand, /) -> Tensor:
+def atan(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Angle in [-pi/2, pi/2] whose tangent is x."""
-def atan2(x: Operand, y: Operand, /) -> Tensor:
+def atan2(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Angle in [-pi, pi] of the point with ordinate x and abscissa y. Its gradient at the origin is 0."""
-def atanh(x: Operand, /) -> Tensor:
+def atanh(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Number whose hyperbolic tangent is x; infinite at -1 and 1, NaN beyond."""
 def atleast_1d(*arrays: Any) -> Any:
     """Each array with one axis or more, as a view; a tuple where several are given."""
@@ -261,65 +333,69 @@ def atleast_2d(*arrays: Any) -> Any:
     """Each array with two axes or more, as a view, new ones in front; a tuple where several are given."""
 def atleast_3d(*arrays: Any) -> Any:
     """Each array with three axes or more, as a view: (n,) gives (1, n, 1) and (m, n) gives (m, n, 1)."""
-def average(x: Any, /, axis: Axis=None, weights: Any=None, returned: builtins.bool=False, *, keepdims: builtins.bool=False) -> Any:
+def average(a: Any, axis: Axis=None, weights: Any=None, returned: builtins.bool=False, *, keepdims: builtins.bool=False) -> Any:
     """Weighted mean over axes; with `returned` also the sum of the weights. Both may have gradients."""
-def beta(x: Operand, y: Operand, /) -> Tensor:
+def bartlett(M: builtins.int, *, dtype: Any=None, device: Any=None) -> Tensor:
+    """M numbers that rise from 0 to 1 and fall again in straight lines (M. Bartlett, 1950)."""
+def beta(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Euler's beta function, gamma(a) gamma(b) / gamma(a + b), of numbers from 0; NaN elsewhere."""
 def bincount(x: Any, /, weights: Any=None, minlength: builtins.int=0) -> Tensor:
     """How often each integer from 0 on occurs, as int64; or the sums of weights, in float64 and differentiable in them."""
-def bitwise_and(x: Operand, y: Operand, /) -> Tensor:
+def bitwise_and(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Bits that are set in both."""
-def bitwise_count(x: Operand, /) -> Tensor:
+def bitwise_count(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """How many bits of |x| are 1, as uint8."""
-def bitwise_invert(x: Operand, /) -> Tensor:
+def bitwise_invert(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Every bit the other way; of bool, not x."""
-def bitwise_left_shift(x: Operand, y: Operand, /) -> Tensor:
+def bitwise_left_shift(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Bits moved up by y places; 0 where y is negative or as large as x has bits."""
-def bitwise_not(x: Operand, /) -> Tensor:
+def bitwise_not(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Every bit the other way; of bool, not x."""
-def bitwise_or(x: Operand, y: Operand, /) -> Tensor:
+def bitwise_or(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Bits that are set in one or both."""
-def bitwise_right_shift(x: Operand, y: Operand, /) -> Tensor:
+def bitwise_right_shift(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Bits moved down by y places, the sign kept; where y is negative or too large, 0 or -1 is left."""
-def bitwise_xor(x: Operand, y: Operand, /) -> Tensor:
+def bitwise_xor(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Bits that are set in exactly one."""
+def blackman(M: builtins.int, *, dtype: Any=None, device: Any=None) -> Tensor:
+    """M numbers 0.42 - 0.5 cos(x) + 0.08 cos(2 x), x from 0 to 2 pi (R. Blackman and J. Tukey, 1958)."""
 def block(arrays: Any) -> Tensor:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis, and so on outwards."""
 def broadcast_arrays(*arrays: Any, subok: builtins.bool=False) -> builtins.tuple[Tensor, ...]:
     """Read-only views of the shape that the arrays broadcast to."""
 def broadcast_shapes(*sizes: Any) -> shapes.Shape:
     """The shape that arrays of these shapes broadcast to."""
-def broadcast_to(x: Any, /, shape: builtins.int | Shape, subok: builtins.bool=False) -> Tensor:
+def broadcast_to(array: Any, shape: builtins.int | Shape, subok: builtins.bool=False) -> Tensor:
     """A read-only view of a larger shape, by NumPy's rule."""
-def can_cast(from_: Any, to: Any, /, casting: builtins.str='safe') -> builtins.bool:
+def can_cast(from_: Any, to: Any, casting: builtins.str='safe') -> builtins.bool:
     """May numbers of a dtype, or of an array's, go into another by NumPy's word "no", "equiv", "safe", ...?"""
-def cbrt(x: Operand, /) -> Tensor:
+def cbrt(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Cube root, negative for negative x."""
-def ceil(x: Operand, /) -> Tensor:
+def ceil(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """The smallest integer that is not below x."""
 def celu(x: Any, /, alpha: Any=1.0) -> Tensor:
     """x where positive, otherwise alpha * (exp(x / alpha) - 1): an elu whose derivative is continuous for any alpha."""
-def choose(x: Any, /, choices: Any, out: Any=None, mode: builtins.str='raise') -> Tensor:
-    """Elements of the choice whose number x gives, all broadcast. `mode` as in `take`, but negative ones are too low."""
+def choose(a: Any, choices: Any, out: Any=None, mode: builtins.str='raise') -> Tensor:
+    """Elements of the choice whose number a gives, all broadcast. `mode` as in `take`, but negative ones are too low."""
 def chunk(x: Any, chunks: builtins.int, /, axis: builtins.int=0) -> builtins.tuple[Tensor, ...]:
     """At most `chunks` parts of an axis as views, all of one size but a shorter last one (PyTorch's rule)."""
-def clamp(x: Any, a_min: Any=None, a_max: Any=None, out: Tensor | None=None, *, min: Any=None, max: Any=None) -> Tensor:
-    """x, not below `min` (or `a_min`) and not above `max` (or `a_max`), any of which may be None; NaN stays NaN."""
-def clip(x: Any, a_min: Any=None, a_max: Any=None, out: Tensor | None=None, *, min: Any=None, max: Any=None) -> Tensor:
-    """x, not below `min` (or `a_min`) and not above `max` (or `a_max`), any of which may be None; NaN stays NaN."""
-def column_stack(arrays: Sequence[Any], /) -> Tensor:
+def clamp(a: Any, min: Any=None, max: Any=None, out: Tensor | None=None, *, a_min: Any=None, a_max: Any=None) -> Tensor:
+    """Elements, not below `min` (or `a_min`) and not above `max` (or `a_max`), any of which may be None; NaN stays NaN."""
+def clip(a: Any, min: Any=None, max: Any=None, out: Tensor | None=None, *, a_min: Any=None, a_max: Any=None) -> Tensor:
+    """Elements, not below `min` (or `a_min`) and not above `max` (or `a_max`), any of which may be None; NaN stays NaN."""
+def column_stack(tup: Sequence[Any]) -> Tensor:
     """Arrays joined along axis 1, those of one axis as columns."""
 def common_type(*arrays: Any) -> builtins.type[np.generic]:
     """The float or complex scalar type that holds arrays of numbers; integers count as float64."""
-def compress(condition: Any, x: Any, /, axis: builtins.int | None=None, out: Any=None) -> Tensor:
+def compress(condition: Any, a: Any, axis: builtins.int | None=None, out: Any=None) -> Tensor:
     """Slices along an axis (elements of the flat array by default) where a one-dimensional condition holds."""
 def concat(arrays: Sequence[Any], /, axis: builtins.int | None=0, out: Any=None, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
     """Arrays joined along an axis that they have; None joins them flat."""
 def concatenate(arrays: Sequence[Any], /, axis: builtins.int | None=0, out: Any=None, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
     """Arrays joined along an axis that they have; None joins them flat."""
-def conj(x: Operand, /) -> Tensor:
+def conj(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """z with the imaginary part negated."""
-def conjugate(x: Operand, /) -> Tensor:
+def conjugate(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """z with the imaginary part negated."""
 def conv1d(x: Any, weight: Any, bias: Any=None, stride: Size=1, padding: Padding=0, dilation: Size=1, groups: builtins.int=1) -> Tensor:
     """Convolution of (N, C, L), or of one (C, L), with (O, C // groups, l): see conv2d."""
@@ -335,22 +411,26 @@ def conv_transpose2d(x: Any, weight: Any, bias: Any=None, stride: Size=1, paddin
     """Transposed convolution of (N, C, H, W), or of one (C, H, W), with (C, O // groups, h, w)."""
 def conv_transpose3d(x: Any, weight: Any, bias: Any=None, stride: Size=1, padding: Padding=0, output_padding: Size=0, groups: builtins.int=1, dilation: Size=1) -> Tensor:
     """Transposed convolution of (N, C, D, H, W), or of one (C, D, H, W), with (C, O // groups, d, h, w): see conv_transpose2d."""
-def convolve(a: Any, v: Any, /, mode: builtins.str='full') -> Tensor:
+def convolve(a: Any, v: Any, mode: builtins.str='full') -> Tensor:
     """The convolution of two sequences: sums of a[i] v[n - i]."""
-def copy(x: Any, /, order: builtins.str='C', subok: builtins.bool=False) -> Tensor:
+def copy(a: Any, order: builtins.str='C', subok: builtins.bool=False) -> Tensor:
     """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are strides: "C", "F", or as it is ("A", "K")."""
-def copysign(x: Operand, y: Operand, /) -> Tensor:
+def copysign(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """The size of x with the sign of y, that of -0.0 too."""
 def copyto(dst: Any, src: Any, casting: builtins.str='same_kind', where: Any=True) -> None:
     """Write `src`, broadcast, into `dst`, where a mask holds; recorded as every write is."""
-def correlate(a: Any, v: Any, /, mode: builtins.str='valid') -> Tensor:
+def corrcoef(x: Any, y: Any=None, rowvar: builtins.bool=True, *, dtype: Any=None) -> Tensor:
+    """Pearson's correlation of variables: `cov` over the square roots of the variances; called as it is."""
+def correlate(a: Any, v: Any, mode: builtins.str='valid') -> Tensor:
     """The correlation of two sequences: sums of a[n + i] conj(v[i])."""
-def cos(x: Operand, /) -> Tensor:
+def cos(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Cosine of x in radians, right to the last places for every finite x."""
-def cosh(x: Operand, /) -> Tensor:
+def cosh(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Hyperbolic cosine."""
-def count_nonzero(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False) -> Tensor:
+def count_nonzero(a: Any, axis: Axis=None, *, keepdims: builtins.bool=False) -> Tensor:
     """How many elements over axes (all of them by default) are not 0, int64."""
+def cov(m: Any, y: Any=None, rowvar: builtins.bool=True, bias: builtins.bool=False, ddof: builtins.int | None=None, fweights: Any=None, aweights: Any=None, *, dtype: Any=None) -> Tensor:
+    """The covariances of variables, each a row of m (a column, where not `rowvar`), those of y behind them."""
 def cross(a: Any, b: Any, axisa: builtins.int=-1, axisb: builtins.int=-1, axisc: builtins.int=-1, axis: builtins.int | None=None) -> Tensor:
     """The vector across two vectors of three components, each on an axis of its own; the other axes broadcast."""
 def cross_entropy(logits: Any, target: Any, /, *, ignore_index: builtins.int=-100, reduction: builtins.str='mean') -> Tensor:
@@ -359,51 +439,51 @@ def cummax(x: Any, /, axis: builtins.int) -> builtins.tuple[Tensor, Tensor]:
     """Running maximum along an axis and its places (int64), the latest of equals; NaN stays once it has come."""
 def cummin(x: Any, /, axis: builtins.int) -> builtins.tuple[Tensor, Tensor]:
     """Running minimum along an axis and its places (int64), the latest of equals; NaN stays once it has come."""
-def cumprod(x: Any, /, axis: builtins.int | None=None, dtype: Any=None, out: Tensor | None=None) -> Tensor:
+def cumprod(a: Any, axis: builtins.int | None=None, dtype: Any=None, out: Tensor | None=None) -> Tensor:
     """Running product along an axis, without one of the flattened array; its gradient is right at zeros too."""
-def cumsum(x: Any, /, axis: builtins.int | None=None, dtype: Any=None, out: Tensor | None=None) -> Tensor:
+def cumsum(a: Any, axis: builtins.int | None=None, dtype: Any=None, out: Tensor | None=None) -> Tensor:
     """Running sum along an axis, without one of the flattened array; integers in 64 bits."""
 def cumulative_prod(x: Any, /, *, axis: builtins.int | None=None, dtype: Any=None, out: Tensor | None=None, include_initial: builtins.bool=False) -> Tensor:
     """Running product along an axis (of 1-D arrays, theirs); with `include_initial` led by 1."""
 def cumulative_sum(x: Any, /, *, axis: builtins.int | None=None, dtype: Any=None, out: Tensor | None=None, include_initial: builtins.bool=False) -> Tensor:
     """Running sum along an axis (of 1-D arrays, theirs); with `include_initial` led by 0."""
-def deg2rad(x: Operand, /) -> Tensor:
+def deg2rad(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """An angle in degrees, in radians."""
-def degrees(x: Operand, /) -> Tensor:
+def degrees(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """An angle in radians, in degrees."""
-def delete(x: Any, /, obj: Any, axis: builtins.int | None=None) -> Tensor:
+def delete(arr: Any, obj: Any, axis: builtins.int | None=None) -> Tensor:
     """A new tensor without the elements at these places of an axis (of the flat array by default)."""
-def diag(x: Any, /, k: builtins.int=0) -> Tensor:
+def diag(v: Any, k: builtins.int=0) -> Tensor:
     """Of a matrix its diagonal, as a view; of a vector a matrix with it on the diagonal."""
 def diag_embed(x: Any, /, offset: builtins.int=0, axis1: builtins.int=-2, axis2: builtins.int=-1) -> Tensor:
     """Matrices with the last axis on a diagonal of the new axes `axis1` and `axis2`; zeros elsewhere."""
 def diag_indices(n: builtins.int, ndim: builtins.int=2, *, device: Any=None) -> Indices:
     """Indices of the main diagonal of an array of `ndim` axes of size n."""
-def diag_indices_from(x: Any, /) -> Indices:
+def diag_indices_from(arr: Any) -> Indices:
     """`diag_indices` for an array of two or more equal axes."""
-def diagflat(x: Any, /, k: builtins.int=0) -> Tensor:
+def diagflat(v: Any, k: builtins.int=0) -> Tensor:
     """A matrix with all elements, flat, on a diagonal."""
-def diagonal(x: Any, /, offset: builtins.int=0, axis1: builtins.int=0, axis2: builtins.int=1) -> Tensor:
+def diagonal(a: Any, offset: builtins.int=0, axis1: builtins.int=0, axis2: builtins.int=1) -> Tensor:
     """The diagonal of two axes, which vanish, as a last axis; a view, which unlike NumPy's may be written."""
-def diff(x: Any, /, n: builtins.int=1, axis: builtins.int=-1, prepend: Any=None, append: Any=None) -> Tensor:
+def diff(a: Any, n: builtins.int=1, axis: builtins.int=-1, prepend: Any=None, append: Any=None) -> Tensor:
     """Each element less the one before along an axis, n times; of bools, whether they differ."""
-def digamma(x: Operand, /) -> Tensor:
+def digamma(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Derivative of lgamma; NaN at negative integers."""
-def digitize(x: Any, bins: Any, /, right: builtins.bool=False) -> Tensor:
+def digitize(x: Any, bins: Any, right: builtins.bool=False) -> Tensor:
     """The number of the bin of each element: i where bins[i - 1] <= x < bins[i], 0 before and len(bins) after them."""
-def div(x: Operand, y: Operand, /) -> Tensor:
+def div(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Quotient, element by element, in a float dtype."""
-def divide(x: Operand, y: Operand, /) -> Tensor:
+def divide(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Quotient, element by element, in a float dtype."""
-def divmod(x: Operand, y: Operand, /) -> builtins.tuple[Tensor, Tensor]:
+def divmod(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> builtins.tuple[Tensor, Tensor]:
     """floor_divide and remainder at once."""
 def dot(a: Any, b: Any, out: Any=None) -> Tensor:
     """The sum of products over the last axis of a and the last but one of b, or its only one; of a number the product."""
-def dsplit(x: Any, /, indices_or_sections: Sections) -> builtins.list[Tensor]:
+def dsplit(ary: Any, indices_or_sections: Sections) -> builtins.list[Tensor]:
     """`split` along axis 2."""
-def dstack(arrays: Sequence[Any], /) -> Tensor:
+def dstack(tup: Sequence[Any]) -> Tensor:
     """Arrays joined along axis 2, those of fewer axes as `atleast_3d` makes them."""
-def ediff1d(x: Any, /, to_end: Any=None, to_begin: Any=None) -> Tensor:
+def ediff1d(ary: Any, to_end: Any=None, to_begin: Any=None) -> Tensor:
     """Differences of the flattened array's neighbours, between what is given for the begin and the end."""
 def einsum(*operands: Any, out: Any=None, dtype: Any=None, order: builtins.str='K', casting: builtins.str='safe', optimize: Any=True) -> Tensor:
     """The sum of products over the axes that the result does not name (A. Einstein's convention)."""
@@ -411,131 +491,135 @@ def einsum_path(*operands: Any, optimize: Any='greedy') -> builtins.tuple[builti
     """The order in which `einsum` contracts its operands: a list for its `optimize`, and a description by opt_einsum."""
 def elu(x: Any, /, alpha: Any=1.0) -> Tensor:
     """x where positive, otherwise alpha * (exp(x) - 1); its derivative at 0 is alpha."""
-def empty(*sizes: Any, shape: Any=None, dtype: Any=None, order: builtins.str='C', device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+def empty(shape: Any=..., *sizes: Any, dtype: Any=None, order: builtins.str='C', device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """A tensor whose content is whatever its memory holds; called as `zeros` is."""
 def empty_like(a: Any, /, dtype: Any=None, order: builtins.str='K', subok: builtins.bool=True, shape: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """Any content in the shape, dtype, order and device of another."""
-def entr(x: Operand, /) -> Tensor:
+def entr(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """-x log(x), the summand of an entropy; 0 at 0 and -inf below."""
-def equal(x: Operand, y: Operand, /) -> Tensor:
+def equal(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x == y, element by element, as bool."""
-def erf(x: Operand, /) -> Tensor:
+def erf(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Error function, the integral of 2 exp(-t**2) / sqrt(pi) from 0 to x."""
-def erfc(x: Operand, /) -> Tensor:
+def erfc(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """1 - erf(x), with its relative accuracy kept in the right tail."""
-def erfinv(x: Operand, /) -> Tensor:
+def erfinv(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Inverse of erf on [-1, 1]; NaN elsewhere."""
-def exp(x: Operand, /) -> Tensor:
+def exp(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """e to the power x."""
-def exp2(x: Operand, /) -> Tensor:
+def exp2(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """2 to the power x, exact for whole x."""
-def expand_dims(x: Any, /, axis: Axes=0) -> Tensor:
+def expand_dims(a: Any, axis: Axes=0) -> Tensor:
     """New axes of size 1 at these places of the result, as a view."""
-def expit(x: Operand, /) -> Tensor:
+def expit(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """1 / (1 + exp(-x)), right down to the smallest subnormal."""
-def expm1(x: Operand, /) -> Tensor:
+def expm1(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """exp(x) - 1, exact for small x."""
-def extract(condition: Any, x: Any, /) -> Tensor:
+def extract(condition: Any, arr: Any) -> Tensor:
     """Elements of the flat array where the flat condition holds."""
-def eye(rows: builtins.int, cols: builtins.int | None=None, /, k: builtins.int=0, dtype: Any=None, order: builtins.str='C', *, device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+def eye(N: builtins.int, M: builtins.int | None=None, k: builtins.int=0, dtype: Any=None, order: builtins.str='C', *, device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """A matrix with ones on the k-th diagonal, and zeros elsewhere."""
-def fabs(x: Operand, /) -> Tensor:
+def fabs(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Absolute value, in a float dtype."""
-def fill_diagonal(x: Tensor, /, val: Any, wrap: builtins.bool=False) -> None:
+def fill_diagonal(a: Tensor, val: Any, wrap: builtins.bool=False) -> None:
     """Write the main diagonal of an array of two axes, or of more that are equal, in place."""
-def finfo(x: Any, /) -> Any:
+def finfo(x: Any, /) -> Limits:
     """The limits of a float or complex dtype, or of an array's: eps, max, smallest_normal and so on."""
-def fix(x: Operand, /) -> Tensor:
+def fix(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x without its fraction: the nearest integer towards zero."""
-def flatnonzero(x: Any, /) -> Tensor:
+def flatnonzero(a: Any) -> Tensor:
     """Where elements of the flat array are not zero."""
 def flatten(x: Any, /, start_axis: builtins.int | builtins.str=0, end_axis: builtins.int=-1, *, order: builtins.str='C') -> Tensor:
     """A copy with the axes from `start_axis` to `end_axis` joined, by default all; NumPy's `flatten(order)` too."""
-def flip(x: Any, /, axis: Axes | None=None) -> Tensor:
+def flip(m: Any, axis: Axes | None=None) -> Tensor:
     """The elements in reverse order along axes (all by default), as a view."""
-def fliplr(x: Any, /) -> Tensor:
+def fliplr(m: Any) -> Tensor:
     """Axis 1 reversed, as a view."""
-def flipud(x: Any, /) -> Tensor:
+def flipud(m: Any) -> Tensor:
     """Axis 0 reversed, as a view."""
-def float_power(x: Operand, y: Operand, /) -> Tensor:
-    """x to the power y, in float64 or complex128: integers to negative powers are fractions."""
-def floor(x: Operand, /) -> Tensor:
+def float_power(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
+    """x to the power y, in float64 or complex128 (not on mlx): integers to negative powers are fractions."""
+def floor(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """The largest integer that is not above x."""
-def floor_divide(x: Operand, y: Operand, /) -> Tensor:
+def floor_divide(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """The largest integer that is not above x / y; of integers by 0 it is 0, with a warning."""
-def fmax(x: Operand, y: Operand, /) -> Tensor:
+def fmax(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """The larger; what is not NaN wins. Ties share the gradient evenly."""
-def fmin(x: Operand, y: Operand, /) -> Tensor:
+def fmin(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """The smaller; what is not NaN wins. Ties share the gradient evenly."""
-def fmod(x: Operand, y: Operand, /) -> Tensor:
+def fmod(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x - y trunc(x / y), with the sign of x; of integers by 0 it is 0, with a warning."""
 def fold(x: Any, output_size: Size, kernel_size: Size, dilation: Size=1, padding: Padding=0, stride: Size=1) -> Tensor:
     """Columns (N, C * taps, windows) added up where windows of an output_size read them: the transpose of unfold."""
-def frexp(x: Operand, /) -> builtins.tuple[Tensor, Tensor]:
+def frexp(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> builtins.tuple[Tensor, Tensor]:
     """Mantissa in [0.5, 1) and int32 exponent of two, whose product x is. The exponent has no gradient."""
 def from_dlpack(x: Any, /, *, device: Any=None, copy: builtins.bool | None=None) -> Tensor:
     """A tensor on the memory of another library's array, without a copy; read-only memory stays read-only."""
-def frombuffer(buffer: Any, /, dtype: Any=..., count: builtins.int=-1, offset: builtins.int=0, *, device: Any=None, like: Any=None) -> Tensor:
+def frombuffer(buffer: Any, dtype: Any=..., count: builtins.int=-1, offset: builtins.int=0, *, device: Any=None, like: Any=None) -> Tensor:
     """A tensor of one axis on the memory of a buffer, from byte `offset` on; shared, and read-only where the buffer is."""
-def fromfunction(function: Callable, shape: Any, /, *, dtype: Any=..., like: Any=None, device: Any=None, **options: Any) -> Any:
+def fromfunction(function: Callable, shape: Any, *, dtype: Any=..., like: Any=None, device: Any=None, **options: Any) -> Any:
     """What a function gives of the coordinate tensors of a shape, called once."""
-def fromiter(iterable: Iterable[Any], /, dtype: Any, count: builtins.int=-1, *, device: Any=None, like: Any=None) -> Tensor:
+def fromiter(iter: Iterable[Any], dtype: Any, count: builtins.int=-1, *, device: Any=None, like: Any=None) -> Tensor:
     """A tensor of one axis of what an iterable gives, at most `count` of it."""
 def fromstring(text: builtins.str, /, dtype: Any=..., count: builtins.int=-1, *, sep: builtins.str, device: Any=None, like: Any=None) -> Tensor:
     """A tensor of one axis of the numbers in a text, parted by `sep`."""
 def full(shape: Any, fill_value: Any, dtype: Any=None, order: builtins.str='C', *, device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """A value everywhere, in its own dtype unless `dtype` says otherwise."""
-def full_like(a: Any, fill_value: Any, /, dtype: Any=None, order: builtins.str='K', subok: builtins.bool=True, shape: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+def full_like(a: Any, fill_value: Any, dtype: Any=None, order: builtins.str='K', subok: builtins.bool=True, shape: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """A value everywhere, in the shape, dtype, order and device of another."""
-def gamma(x: Operand, /) -> Tensor:
+def gamma(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Gamma function, (x - 1)! of integers; NaN at the negative ones."""
 def gather(x: Any, index: Any, /, axis: builtins.int=-1) -> Tensor:
     """Elements at positions along an axis, one for each element of `index`, as PyTorch's: nothing broadcasts, and in other axes `index` may be smaller."""
-def gcd(x: Operand, y: Operand, /) -> Tensor:
+def gcd(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Greatest common divisor of |x| and |y|; that of x and 0 is |x|."""
 def gelu(x: Any, /, approximate: builtins.str='none') -> Tensor:
     """x times the normal distribution function of x, with its relative accuracy kept in the far negative tail."""
-def geomspace(start: Any, stop: Any, /, num: builtins.int=50, endpoint: builtins.bool=True, dtype: Any=None, axis: builtins.int=0, *, device: Any=None) -> Tensor:
+def geomspace(start: Any, stop: Any, num: builtins.int=50, endpoint: builtins.bool=True, dtype: Any=None, axis: builtins.int=0, *, device: Any=None) -> Tensor:
     """`num` numbers from `start` to `stop`, each the same multiple of the one before; the ends are exact."""
-def gradient(x: Any, /, *spacing: Any, axis: SomeAxes=None, edge_order: builtins.int=1) -> Any:
+def gradient(f: Any, *spacing: Any, axis: SomeAxes=None, edge_order: builtins.int=1) -> Any:
     """Derivatives of samples along each axis, central inside and one-sided at the ends; a tuple for several axes."""
-def greater(x: Operand, y: Operand, /) -> Tensor:
+def greater(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x > y, element by element, as bool."""
-def greater_equal(x: Operand, y: Operand, /) -> Tensor:
+def greater_equal(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x >= y, element by element, as bool."""
+def hamming(M: builtins.int, *, dtype: Any=None, device: Any=None) -> Tensor:
+    """M numbers 0.54 - 0.46 cos(x), x from 0 to 2 pi (R. Hamming)."""
+def hanning(M: builtins.int, *, dtype: Any=None, device: Any=None) -> Tensor:
+    """M numbers 0.5 - 0.5 cos(x), x from 0 to 2 pi (J. von Hann)."""
 def hardshrink(x: Any, /, lambd: Any=0.5) -> Tensor:
     """x, but 0 where -lambd <= x <= lambd."""
-def hardsigmoid(x: Operand, /) -> Tensor:
+def hardsigmoid(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """(x + 3) / 6, not below 0 and not above 1."""
-def hardswish(x: Operand, /) -> Tensor:
+def hardswish(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x (x + 3) / 6 from -3 to 3, 0 below and x above. Source: A. Howard et al., MobileNetV3, arXiv:1905.02244."""
 def hardtanh(x: Any, /, min_val: Any=-1.0, max_val: Any=1.0) -> Tensor:
     """x, not below min_val and not above max_val, where its derivative is 0."""
-def heaviside(x: Operand, y: Operand, /) -> Tensor:
+def heaviside(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """0 below 0, 1 above it, and `at_zero` at 0."""
-def histogram(x: Any, /, bins: Any=10, range: Any=None, density: builtins.bool | None=None, weights: Any=None) -> builtins.tuple[Tensor, Tensor]:
+def histogram(a: Any, bins: Any=10, range: Any=None, density: builtins.bool | None=None, weights: Any=None) -> builtins.tuple[Tensor, Tensor]:
     """How many elements each bin has (int64), or their weights (differentiable in them), and the edges of the bins."""
-def histogram2d(x: Any, y: Any, /, bins: Any=10, range: Any=None, density: builtins.bool | None=None, weights: Any=None) -> builtins.tuple[Tensor, Tensor, Tensor]:
+def histogram2d(x: Any, y: Any, bins: Any=10, range: Any=None, density: builtins.bool | None=None, weights: Any=None) -> builtins.tuple[Tensor, Tensor, Tensor]:
     """How many points (x, y) each cell has, as floats, and the edges on both axes."""
-def histogram_bin_edges(x: Any, /, bins: Any=10, range: Any=None, weights: Any=None) -> Tensor:
+def histogram_bin_edges(a: Any, bins: Any=10, range: Any=None, weights: Any=None) -> Tensor:
     """The edges that `histogram` would use, as NumPy chooses them."""
-def histogramdd(x: Any, /, bins: Any=10, range: Any=None, density: builtins.bool | None=None, weights: Any=None) -> builtins.tuple[Tensor, builtins.list[Tensor]]:
+def histogramdd(sample: Any, bins: Any=10, range: Any=None, density: builtins.bool | None=None, weights: Any=None) -> builtins.tuple[Tensor, builtins.list[Tensor]]:
     """How many points each cell of a grid has, as floats, and the list of the edges on each axis."""
-def hsplit(x: Any, /, indices_or_sections: Sections) -> builtins.list[Tensor]:
+def hsplit(ary: Any, indices_or_sections: Sections) -> builtins.list[Tensor]:
     """`split` along axis 1, or along the only axis."""
-def hstack(arrays: Sequence[Any], /, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
+def hstack(tup: Sequence[Any], *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
     """Arrays joined along axis 1, or along their only axis."""
-def hypot(x: Operand, y: Operand, /) -> Tensor:
+def hypot(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """sqrt(x**2 + y**2) without overflow. Its gradient at the origin is 0."""
-def i0(x: Operand, /) -> Tensor:
+def i0(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Modified Bessel function of the first kind, of order 0."""
-def i1(x: Operand, /) -> Tensor:
+def i1(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Modified Bessel function of the first kind, of order 1."""
-def identity(n: builtins.int, /, dtype: Any=None, *, device: Any=None, like: Any=None) -> Tensor:
+def identity(n: builtins.int, dtype: Any=None, *, device: Any=None, like: Any=None) -> Tensor:
     """The identity matrix of `n` rows."""
 def iinfo(x: Any, /) -> np.iinfo:
     """The limits of an integer dtype, or of an array's: min, max, bits."""
-def imag(z: Any, /) -> Tensor:
+def imag(val: Any) -> Tensor:
     """The imaginary parts, as a view; of real numbers, zeros."""
 def index_add(x: Any, index: Any, source: Any, /, axis: builtins.int=0, *, alpha: Any=1) -> Tensor:
     """A copy of x with the slices of `source`, times `alpha`, added at positions along an axis, in order."""
@@ -543,99 +627,103 @@ def index_put(x: Any, indices: Any, values: Any, /, accumulate: builtins.bool=Fa
     """A copy of x in which `x[indices]` is replaced by values, or with `accumulate` has them added, equal indices too."""
 def index_select(x: Any, indices: Any, /, axis: builtins.int=0) -> Tensor:
     """Slices along an axis at integer positions, as PyTorch's: `take` with an axis."""
-def indices(dimensions: Sequence[builtins.int], /, dtype: Any=..., sparse: builtins.bool=False, *, device: Any=None) -> Any:
+def indices(dimensions: Sequence[builtins.int], dtype: Any=..., sparse: builtins.bool=False, *, device: Any=None) -> Any:
     """The index of each element of a grid, one array an axis: stacked, or with `sparse` a tuple of thin ones."""
 def inner(a: Any, b: Any, /) -> Tensor:
     """The sum of products over the last axis of both; of a number the product."""
-def insert(x: Any, /, obj: Any, values: Any, axis: builtins.int | None=None) -> Tensor:
+def insert(arr: Any, obj: Any, values: Any, axis: builtins.int | None=None) -> Tensor:
     """A new tensor with values, in its dtype, before these places of an axis (of the flat array by default)."""
-def intersect1d(x1: Any, x2: Any, /, assume_unique: builtins.bool=False, return_indices: builtins.bool=False) -> Any:
+def interp(x: Any, xp: Any, fp: Any, left: Any=None, right: Any=None, period: builtins.float | None=None) -> Tensor:
+    """The values at x of the line through the points (xp, fp), xp ascending; differentiable by all of them."""
+def intersect1d(ar1: Any, ar2: Any, assume_unique: builtins.bool=False, return_indices: builtins.bool=False) -> Any:
     """The distinct elements that two arrays share, in order, and with `return_indices` where each is first in both."""
-def invert(x: Operand, /) -> Tensor:
+def invert(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Every bit the other way; of bool, not x."""
 def isclose(a: Any, b: Any, rtol: Any=1e-05, atol: Any=1e-08, equal_nan: builtins.bool=False) -> Tensor:
     """Is |a - b| <= atol + rtol |b|, element by element? Infinities are close to themselves, NaN if `equal_nan`."""
-def iscomplex(x: Operand, /) -> Tensor:
+def iscomplex(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Is the imaginary part not 0? Of real numbers it is."""
-def iscomplexobj(x: Any, /) -> builtins.bool:
+def iscomplexobj(x: Any) -> builtins.bool:
     """Is the dtype complex, whatever the values are?"""
-def isdtype(dtype: Any, kind: Any, /) -> builtins.bool:
+def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     """Is a dtype of a kind: a word of the array API ("real floating", "integral", ...), a dtype, or one of a tuple?"""
-def isfinite(x: Operand, /) -> Tensor:
+def isfinite(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Is it neither NaN nor infinite?"""
-def isfortran(x: Any, /) -> builtins.bool:
+def isfortran(a: Any) -> builtins.bool:
     """Does the memory run along the first axis first, and only so? Where there are no strides it never does."""
-def isin(x1: Any, x2: Any, /, assume_unique: builtins.bool=False, invert: builtins.bool=False, *, kind: builtins.str | None=None) -> Tensor:
-    """Which elements of x1 are among those of x2, as bool, or with `invert` are not; NaN is never among them."""
-def isinf(x: Operand, /) -> Tensor:
+def isin(element: Any, test_elements: Any, assume_unique: builtins.bool=False, invert: builtins.bool=False, *, kind: builtins.str | None=None) -> Tensor:
+    """Which elements are among the test elements, as bool, or with `invert` are not; NaN is never among them."""
+def isinf(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Is it infinite, or has it such a part?"""
-def isnan(x: Operand, /) -> Tensor:
+def isnan(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Is it NaN, or has it such a part?"""
-def isneginf(x: Operand, /) -> Tensor:
+def isneginf(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Is it the negative infinity?"""
-def isposinf(x: Operand, /) -> Tensor:
+def isposinf(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Is it the positive infinity?"""
-def isreal(x: Operand, /) -> Tensor:
+def isreal(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Is the imaginary part 0? Of real numbers it is."""
-def isrealobj(x: Any, /) -> builtins.bool:
+def isrealobj(x: Any) -> builtins.bool:
     """Is the dtype not complex?"""
-def isscalar(x: Any, /) -> builtins.bool:
+def isscalar(element: Any) -> builtins.bool:
     """Is this a Python or NumPy number, or a 0-d result, which NumPy would give as one?"""
-def issubdtype(one: Any, other: Any, /) -> builtins.bool:
+def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
     """Does a dtype lie below another in NumPy's hierarchy (`floating`, `integer`, ...)? bfloat16 is a floating one."""
 def ix_(*sequences: Any) -> builtins.tuple[Tensor, ...]:
     """Index arrays for the grid of some rows, columns and so on: `x[ix_([0, 2], [1])]`; masks mean where they hold."""
+def kaiser(M: builtins.int, beta: Any, *, dtype: Any=None, device: Any=None) -> Tensor:
+    """M numbers i0(beta * sqrt(1 - x**2)) / i0(beta), x from -1 to 1 (J. Kaiser); differentiable by a tensor `beta`."""
 def kron(a: Any, b: Any) -> Tensor:
     """Kronecker's product: each element of a replaced by its multiple of b. Missing first axes have size 1."""
-def lcm(x: Operand, y: Operand, /) -> Tensor:
+def lcm(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Least common multiple of |x| and |y|, wrapping; 0 where either is 0."""
-def ldexp(x: Operand, y: Operand, /) -> Tensor:
+def ldexp(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x times two to the power of an integer, rounded once."""
 def leaky_relu(x: Any, /, negative_slope: Any=0.01) -> Tensor:
     """x where positive, otherwise negative_slope * x; its derivative at 0 is negative_slope."""
-def left_shift(x: Operand, y: Operand, /) -> Tensor:
+def left_shift(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Bits moved up by y places; 0 where y is negative or as large as x has bits."""
-def lerp(x: Operand, y: Operand, z: Operand, /) -> Tensor:
+def lerp(x: Operand, y: Operand, z: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """From x to y by a weight: x itself at 0, y itself at 1."""
-def less(x: Operand, y: Operand, /) -> Tensor:
+def less(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x < y, element by element, as bool."""
-def less_equal(x: Operand, y: Operand, /) -> Tensor:
+def less_equal(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x <= y, element by element, as bool."""
-def lexsort(keys: Any, /, axis: builtins.int=-1) -> Tensor:
+def lexsort(keys: Any, axis: builtins.int=-1) -> Tensor:
     """The places (int64) that sort by several keys, the last one first; `keys` is a sequence, or rows of an array."""
-def lgamma(x: Operand, /) -> Tensor:
+def lgamma(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Logarithm of the absolute value of the gamma function."""
-def linspace(start: Any, stop: Any, /, num: builtins.int=50, endpoint: builtins.bool=True, retstep: builtins.bool=False, dtype: Any=None, axis: builtins.int=0, *, device: Any=None, requires_grad: builtins.bool=False) -> Any:
+def linspace(start: Any, stop: Any, num: builtins.int=50, endpoint: builtins.bool=True, retstep: builtins.bool=False, dtype: Any=None, axis: builtins.int=0, *, device: Any=None, requires_grad: builtins.bool=False) -> Any:
     """`num` numbers evenly from `start` to `stop`, with NumPy's bits; ends that are arrays give a row for each element."""
-def log(x: Operand, /) -> Tensor:
+def log(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Natural logarithm; -inf at 0, NaN below."""
-def log10(x: Operand, /) -> Tensor:
+def log10(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Logarithm to the base 10; -inf at 0, NaN below."""
-def log1p(x: Operand, /) -> Tensor:
+def log1p(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Natural logarithm of one plus x, exact for small x."""
-def log2(x: Operand, /) -> Tensor:
+def log2(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Logarithm to the base 2, exact for powers of 2; -inf at 0, NaN below."""
 def log_softmax(x: Any, /, axis: builtins.int=-1) -> Tensor:
     """Logarithm of softmax along an axis, without underflow."""
-def logaddexp(x: Operand, y: Operand, /) -> Tensor:
+def logaddexp(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """log(exp(x) + exp(y)) without overflow."""
-def logaddexp2(x: Operand, y: Operand, /) -> Tensor:
+def logaddexp2(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """log2(2**x + 2**y) without overflow."""
 def logcumsumexp(x: Any, /, axis: builtins.int) -> Tensor:
     """Logarithm of the running sum of exponentials, without overflow; of nothing but -inf it is -inf, with gradient 0."""
-def logical_and(x: Operand, y: Operand, /) -> Tensor:
+def logical_and(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Are both different from 0? NaN is."""
-def logical_not(x: Operand, /) -> Tensor:
+def logical_not(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Is it 0?"""
-def logical_or(x: Operand, y: Operand, /) -> Tensor:
+def logical_or(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Is one of them different from 0?"""
-def logical_xor(x: Operand, y: Operand, /) -> Tensor:
+def logical_xor(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Is exactly one of them different from 0?"""
-def logit(x: Operand, /) -> Tensor:
+def logit(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """log(x / (1 - x)), the inverse of expit, on [0, 1]; NaN elsewhere."""
-def logsigmoid(x: Operand, /) -> Tensor:
+def logsigmoid(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Logarithm of 1 / (1 + exp(-x)), without overflow."""
-def logspace(start: Any, stop: Any, /, num: builtins.int=50, endpoint: builtins.bool=True, base: Any=10.0, dtype: Any=None, axis: builtins.int=0, *, device: Any=None) -> Tensor:
+def logspace(start: Any, stop: Any, num: builtins.int=50, endpoint: builtins.bool=True, base: Any=10.0, dtype: Any=None, axis: builtins.int=0, *, device: Any=None) -> Tensor:
     """`num` powers of `base`, whose exponents lie evenly from `start` to `stop`."""
 def logsumexp(x: Any, /, axis: Axis=None, *, keepdims: builtins.bool=False) -> Tensor:
     """Logarithm of the sum of exponentials, without overflow; of nothing or only -inf it is -inf, with gradient 0."""
@@ -651,161 +739,185 @@ def matrix_transpose(x: Any, /) -> Tensor:
     """The last two axes exchanged, as a view."""
 def matvec(a: Any, b: Any, /, out: Any=None, *, dtype: Any=None) -> Tensor:
     """Matrices (..., n, k) times vectors (..., k); what stands before broadcasts."""
-def max(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+def max(a: Any, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
     """The largest element over axes, and not less than `initial`; NaN wins. Equal elements share the gradient evenly."""
-def maximum(x: Operand, y: Operand, /) -> Tensor:
+def maximum(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """The larger; NaN wins. Ties share the gradient evenly."""
-def mean(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, *, where: Any=True) -> Tensor:
-    """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN with a warning."""
-def median(x: Any, /, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, keepdims: builtins.bool=False) -> Tensor:
+def mean(a: Any, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, *, where: Any=True) -> Tensor:
+    """Arithmetic mean over axes (all of them by default); of integers in float64 (on mlx in float32), of nothing NaN with a warning."""
+def median(a: Any, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, keepdims: builtins.bool=False) -> Tensor:
     """The middle element over axes, or the mean of the two in the middle; NaN wins. The input is never overwritten."""
 def meshgrid(*arrays: Any, copy: builtins.bool=True, sparse: builtins.bool=False, indexing: builtins.str='xy') -> builtins.tuple[Tensor, ...]:
     """Coordinate arrays of a grid, one for each 1-D array of coordinates."""
-def min(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+def min(a: Any, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
     """The smallest element over axes, and not more than `initial`; NaN wins. Equal elements share the gradient evenly."""
 def min_scalar_type(x: Any, /) -> np.dtype:
     """The smallest dtype that holds a number; of an array with axes, its own."""
-def minimum(x: Operand, y: Operand, /) -> Tensor:
+def minimum(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """The smaller; NaN wins. Ties share the gradient evenly."""
-def mish(x: Operand, /) -> Tensor:
+def mish(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x times the tanh of softplus(x). Source: D. Misra, arXiv:1908.08681."""
-def mod(x: Operand, y: Operand, /) -> Tensor:
+def mod(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x - y floor(x / y), with the sign of y; of integers by 0 it is 0, with a warning."""
-def modf(x: Operand, /) -> builtins.tuple[Tensor, Tensor]:
+def modf(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> builtins.tuple[Tensor, Tensor]:
     """Fraction and whole part of x, both with its sign; the whole part has no gradient."""
-def moveaxis(x: Any, /, source: Axes, destination: Axes) -> Tensor:
+def moveaxis(a: Any, source: Axes, destination: Axes) -> Tensor:
     """Axes moved to new places, the others in the order they had; a view."""
-def mul(x: Operand, y: Operand, /) -> Tensor:
+def mul(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Product, element by element."""
-def multiply(x: Operand, y: Operand, /) -> Tensor:
+def multiply(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Product, element by element."""
 def nan_to_num(x: Any, copy: builtins.bool=True, nan: Any=..., posinf: Any=None, neginf: Any=None) -> Tensor:
     """x with `nan` in place of NaN, and `posinf` and `neginf` (None: the largest and the lowest number) of infinities."""
-def nanargmax(x: Any, /, axis: builtins.int | None=None, out: Tensor | None=None, *, keepdims: builtins.bool=False) -> Tensor:
+def nanargmax(a: Any, axis: builtins.int | None=None, out: Tensor | None=None, *, keepdims: builtins.bool=False) -> Tensor:
     """Index of the largest of what is not NaN, the first of equals; a slice of nothing but NaN is refused."""
-def nanargmin(x: Any, /, axis: builtins.int | None=None, out: Tensor | None=None, *, keepdims: builtins.bool=False) -> Tensor:
+def nanargmin(a: Any, axis: builtins.int | None=None, out: Tensor | None=None, *, keepdims: builtins.bool=False) -> Tensor:
     """Index of the smallest of what is not NaN, the first of equals; a slice of nothing but NaN is refused."""
-def nancumprod(x: Any, /, axis: builtins.int | None=None, dtype: Any=None, out: Tensor | None=None) -> Tensor:
+def nancumprod(a: Any, axis: builtins.int | None=None, dtype: Any=None, out: Tensor | None=None) -> Tensor:
     """Running product along an axis that takes NaN for 1."""
-def nancumsum(x: Any, /, axis: builtins.int | None=None, dtype: Any=None, out: Tensor | None=None) -> Tensor:
+def nancumsum(a: Any, axis: builtins.int | None=None, dtype: Any=None, out: Tensor | None=None) -> Tensor:
     """Running sum along an axis that takes NaN for 0."""
-def nanmax(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+def nanmax(a: Any, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
     """The largest over axes of what is not NaN; of nothing but NaN it is NaN, with a warning."""
-def nanmean(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, *, where: Any=True) -> Tensor:
+def nanmean(a: Any, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, *, where: Any=True) -> Tensor:
     """Mean over axes of what is not NaN; of nothing but NaN it is NaN, with a warning."""
-def nanmedian(x: Any, /, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, keepdims: builtins.bool=False) -> Tensor:
+def nanmedian(a: Any, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, keepdims: builtins.bool=False) -> Tensor:
     """`median` of what is no NaN; NaN with a warning where nothing is left."""
-def nanmin(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+def nanmin(a: Any, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
     """The smallest over axes of what is not NaN; of nothing but NaN it is NaN, with a warning."""
-def nanpercentile(x: Any, q: Any, /, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, method: builtins.str='linear', keepdims: builtins.bool=False, *, weights: Any=None) -> Tensor:
+def nanpercentile(a: Any, q: Any, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, method: builtins.str='linear', keepdims: builtins.bool=False, *, weights: Any=None) -> Tensor:
     """`percentile` of what is no NaN; NaN with a warning where nothing is left."""
-def nanprod(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+def nanprod(a: Any, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
     """Product over axes of what is not NaN; of nothing but NaN 1."""
-def nanquantile(x: Any, q: Any, /, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, method: builtins.str='linear', keepdims: builtins.bool=False, *, weights: Any=None) -> Tensor:
+def nanquantile(a: Any, q: Any, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, method: builtins.str='linear', keepdims: builtins.bool=False, *, weights: Any=None) -> Tensor:
     """`quantile` of what is no NaN; NaN with a warning where nothing is left."""
-def nanstd(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, ddof: builtins.float=0, keepdims: builtins.bool=False, *, where: Any=True, mean: Any=None, correction: builtins.float | None=None) -> Tensor:
+def nanstd(a: Any, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, ddof: builtins.float=0, keepdims: builtins.bool=False, *, where: Any=True, mean: Any=None, correction: builtins.float | None=None) -> Tensor:
     """Standard deviation over axes of what is not NaN, the square root of `nanvar`; of equals 0, with gradient 0."""
-def nansum(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+def nansum(a: Any, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
     """Sum over axes of what is not NaN; of nothing but NaN 0."""
-def nanvar(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, ddof: builtins.float=0, keepdims: builtins.bool=False, *, where: Any=True, mean: Any=None, correction: builtins.float | None=None) -> Tensor:
+def nanvar(a: Any, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, ddof: builtins.float=0, keepdims: builtins.bool=False, *, where: Any=True, mean: Any=None, correction: builtins.float | None=None) -> Tensor:
     """Variance over axes of what is not NaN; NaN, with a warning, where there are no more numbers than ddof."""
-def ndim(x: Any, /) -> builtins.int:
+def ndim(a: Any) -> builtins.int:
     """How many axes."""
-def ndtr(x: Operand, /) -> Tensor:
+def ndtr(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Distribution function of the standard normal distribution."""
-def ndtri(x: Operand, /) -> Tensor:
+def ndtri(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Inverse of ndtr on [0, 1]: the quantiles of the standard normal distribution; NaN elsewhere."""
-def negative(x: Operand, /) -> Tensor:
+def negative(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x with the other sign."""
-def nextafter(x: Operand, y: Operand, /) -> Tensor:
+def nextafter(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """The next number that the dtype has after x, on the way to y; y itself, without a slope, where x is there."""
-def nonzero(x: Any, /) -> builtins.tuple[Tensor, ...]:
+def nonzero(a: Any) -> builtins.tuple[Tensor, ...]:
     """Where elements are not zero: int64 positions in C order, a tensor an axis. Off the CPU found on the host."""
-def not_equal(x: Operand, y: Operand, /) -> Tensor:
+def not_equal(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x != y, element by element, as bool."""
 def one_hot(x: Any, /, num_classes: builtins.int=-1, *, dtype: Any=None) -> Tensor:
     """1 at the place of each class on a new last axis, otherwise 0; int64 unless `dtype` says otherwise."""
-def ones(*sizes: Any, shape: Any=None, dtype: Any=None, order: builtins.str='C', device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+def ones(shape: Any=..., *sizes: Any, dtype: Any=None, order: builtins.str='C', device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """Ones, called as `zeros` is."""
-def ones_like(a: Any, /, dtype: Any=None, order: builtins.str='K', subok: builtins.bool=True, shape: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+def ones_like(a: Any, dtype: Any=None, order: builtins.str='K', subok: builtins.bool=True, shape: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """Ones in the shape, dtype, order and device of another."""
 def outer(a: Any, b: Any, out: Any=None) -> Tensor:
     """Every element of a times every element of b, both flat."""
-def pad(x: Any, /, pad_width: Any, mode: builtins.str | Callable='constant', **options: Any) -> Tensor:
+def packbits(a: Any, /, axis: builtins.int | None=None, bitorder: builtins.str='big') -> Tensor:
+    """Bools or integers as bits, eight in a byte, zeros behind the last; along an axis, or flat. On the host."""
+def pad(array: Any, pad_width: Any, mode: builtins.str | Callable='constant', **options: Any) -> Tensor:
     """The array with cells before and after each axis."""
-def partition(x: Any, /, kth: Kth, axis: builtins.int | None=-1, kind: builtins.str='introselect', order: Any=None) -> Tensor:
+def partition(a: Any, kth: Kth, axis: builtins.int | None=-1, kind: builtins.str='introselect', order: Any=None) -> Tensor:
     """The elements along an axis, those at places `kth` as if sorted, no larger one before and no smaller one behind."""
-def percentile(x: Any, q: Any, /, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, method: builtins.str='linear', keepdims: builtins.bool=False, *, weights: Any=None) -> Tensor:
+def percentile(a: Any, q: Any, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, method: builtins.str='linear', keepdims: builtins.bool=False, *, weights: Any=None) -> Tensor:
     """The q-th percentiles (0 to 100) over axes: `quantile` of q / 100."""
-def permute_dims(x: Any, /, axes: Sequence[builtins.int] | None=None) -> Tensor:
+def permute_dims(a: Any, axes: Sequence[builtins.int] | None=None) -> Tensor:
     """Axes reordered, as a view; without `axes`, reversed."""
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], /, *args: Any, **kwargs: Any) -> Tensor:
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwargs: Any) -> Tensor:
     """Functions (or numbers), each of the elements where its condition holds; of several the last counts."""
-def place(x: Any, /, mask: Any, vals: Any) -> None:
-    """Write values, again and again, where a mask of x's size holds: the first value at the first true element."""
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """Write values, again and again, where a mask of arr's size holds: the first value at the first true element."""
+def poly(seq_of_zeros: Any) -> Tensor:
+    """The polynomial whose highest coefficient is 1, of these roots, or of the eigenvalues of a square matrix."""
+def polyadd(a1: Any, a2: Any) -> Any:
+    """The sum of two polynomials."""
+def polyder(p: Any, m: builtins.int=1) -> Any:
+    """The derivative of a polynomial, of order m."""
+def polydiv(u: Any, v: Any) -> builtins.tuple[Any, Any]:
+    """Quotient and remainder of two polynomials; the remainder without what is nearly 0 in front. Differentiable."""
+def polyfit(x: Any, y: Any, deg: builtins.int, rcond: builtins.float | None=None, full: builtins.bool=False, w: Any=None, cov: builtins.bool | builtins.str=False) -> Any:
+    """The polynomial of degree `deg` nearest to points (x, y), by least squares; differentiable by x, y and w."""
 def polygamma(n: Any, x: Any, /) -> Tensor:
     """The n-th derivative of digamma at x, element by element; n holds integers from 0, and gets no gradient."""
-def positive(x: Operand, /) -> Tensor:
+def polyint(p: Any, m: builtins.int=1, k: Any=None) -> Any:
+    """The integral of a polynomial, m times; `k`: the constant of each time, or one for all, 0 by default."""
+def polymul(a1: Any, a2: Any) -> Any:
+    """The product of two polynomials, without zeros in front."""
+def polysub(a1: Any, a2: Any) -> Any:
+    """The difference of two polynomials."""
+def polyval(p: Any, x: Any) -> Any:
+    """The values of a polynomial at x, by Horner's rule; of NumPy's `poly1d` x, the polynomial of a polynomial."""
+def positive(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x itself, in memory of its own."""
-def pow(x: Any, y: Any, /) -> Tensor:
+def pow(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x to the power y, element by element. Integers stay integers, and wrap; a negative integer exponent is refused."""
-def power(x: Any, y: Any, /) -> Tensor:
+def power(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x to the power y, element by element. Integers stay integers, and wrap; a negative integer exponent is refused."""
-def prod(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+def prod(a: Any, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
     """Product over axes (all of them by default); of integers in 64 bits, of nothing 1."""
 def promote_types(one: Any, other: Any, /) -> np.dtype:
     """The smallest dtype to which two dtypes convert safely, by NumPy's rule."""
-def ptp(x: Any, /, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False) -> Tensor:
+def ptp(a: Any, axis: Axis=None, out: Tensor | None=None, keepdims: builtins.bool=False) -> Tensor:
     """Range over axes, from the smallest element to the largest."""
-def put(x: Any, /, ind: Any, v: Any, mode: builtins.str='raise') -> None:
+def put(a: Any, ind: Any, v: Any, mode: builtins.str='raise') -> None:
     """Write values `v`, again and again, at positions `ind` in the flat array; recorded. `mode` as in `take`."""
-def put_along_axis(x: Any, /, indices: Any, values: Any, axis: builtins.int | None=-1) -> None:
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: builtins.int | None=-1) -> None:
     """Write values, broadcast, at positions along an axis, one for each element of `indices`; recorded."""
 def putmask(x: Any, /, mask: Any, values: Any) -> None:
     """Write values where a mask of x's size holds: the n-th value (counted again and again) at the n-th element."""
-def quantile(x: Any, q: Any, /, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, method: builtins.str='linear', keepdims: builtins.bool=False, *, weights: Any=None) -> Tensor:
+def quantile(a: Any, q: Any, axis: Axis=None, out: Tensor | None=None, overwrite_input: builtins.bool=False, method: builtins.str='linear', keepdims: builtins.bool=False, *, weights: Any=None) -> Tensor:
     """The q-th quantiles (0 to 1) over axes, by one of NumPy's methods; the axes of q come first. NaN wins."""
-def rad2deg(x: Operand, /) -> Tensor:
+def rad2deg(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """An angle in radians, in degrees."""
-def radians(x: Operand, /) -> Tensor:
+def radians(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """An angle in degrees, in radians."""
-def ravel(x: Any, /, order: builtins.str='C') -> Tensor:
+def ravel(a: Any, order: builtins.str='C') -> Tensor:
     """All elements on one axis: a view where memory allows, otherwise a copy."""
-def ravel_multi_index(multi_index: Sequence[Any], /, dims: Any, mode: Any='raise', order: builtins.str='C') -> Tensor:
+def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any='raise', order: builtins.str='C') -> Tensor:
     """The places in the flat array of elements with these coordinates, one array an axis."""
-def real(z: Any, /) -> Tensor:
+def real(val: Any) -> Tensor:
     """The real parts, as a view; of real numbers, themselves."""
-def reciprocal(x: Operand, /) -> Tensor:
+def real_if_close(a: Any, tol: builtins.float=100) -> Tensor:
+    """The real parts, where no imaginary part is as large as `tol`; otherwise the numbers as they are."""
+def reciprocal(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """1 / x; of integers without its fraction."""
-def relu(x: Operand, /) -> Tensor:
+def relu(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x where positive, otherwise 0; NaN stays NaN. Its derivative at 0 is 0."""
-def relu6(x: Operand, /) -> Tensor:
+def relu6(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x, not below 0 and not above 6, where its derivative is 0."""
-def remainder(x: Operand, y: Operand, /) -> Tensor:
+def remainder(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x - y floor(x / y), with the sign of y; of integers by 0 it is 0, with a warning."""
-def repeat(x: Any, /, repeats: Any, axis: builtins.int | None=None) -> Tensor:
+def repeat(a: Any, repeats: Any, axis: builtins.int | None=None) -> Tensor:
     """Each element along an axis (of the flat array by default) so many times, one number for all or one for each."""
-def reshape(x: Any, /, *sizes: Any, shape: Any=None, order: builtins.str='C', copy: builtins.bool | None=None) -> Tensor:
+def reshape(a: Any, shape: Any=..., *sizes: Any, order: builtins.str='C', copy: builtins.bool | None=None) -> Tensor:
     """The same elements in another shape; one extent may be -1. A view where NumPy gives one, otherwise a copy."""
-def resize(x: Any, /, new_shape: builtins.int | Sequence[builtins.int]) -> Tensor:
+def resize(a: Any, new_shape: builtins.int | Sequence[builtins.int]) -> Tensor:
     """The elements in another shape, from the beginning again where it has more, cut off where it has less."""
 def result_type(*operands: Any) -> np.dtype:
     """The dtype that operands promote to: arrays, dtypes, and Python numbers, which are weak."""
-def right_shift(x: Operand, y: Operand, /) -> Tensor:
+def right_shift(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Bits moved down by y places, the sign kept; where y is negative or too large, 0 or -1 is left."""
-def rint(x: Operand, /) -> Tensor:
+def rint(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """The nearest integer, the even one of two; of both parts of a complex number."""
-def roll(x: Any, /, shift: Axes, axis: Axes | None=None) -> Tensor:
+def roll(a: Any, shift: Axes, axis: Axes | None=None) -> Tensor:
     """Elements moved on by `shift` places along axes, those beyond the end to the front; flat where `axis` is None."""
-def rollaxis(x: Any, /, axis: builtins.int, start: builtins.int=0) -> Tensor:
+def rollaxis(a: Any, axis: builtins.int, start: builtins.int=0) -> Tensor:
     """An axis moved back until it lies before the place `start`; a view. `moveaxis` is easier to read."""
-def rot90(x: Any, /, k: builtins.int=1, axes: Sequence[builtins.int]=...) -> Tensor:
+def roots(p: Any) -> Tensor:
+    """The roots of a polynomial, as the eigenvalues of its companion matrix; differentiable where they differ."""
+def rot90(m: Any, k: builtins.int=1, axes: Sequence[builtins.int]=...) -> Tensor:
     """Turned by `k` quarters in the plane of two axes, from the first to the second; a view."""
-def round(x: Any, /, decimals: builtins.int=0, out: Tensor | None=None) -> Tensor:
-    """x rounded to `decimals` places, a half to the even neighbour; before the point where it is negative."""
-def row_stack(arrays: Sequence[Any], /, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
+def round(a: Any, decimals: builtins.int=0, out: Tensor | None=None) -> Tensor:
+    """Elements rounded to `decimals` places, a half to the even neighbour; before the point where it is negative."""
+def row_stack(tup: Sequence[Any], *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
     """Arrays joined along axis 0, those of one axis as rows."""
-def rsqrt(x: Operand, /) -> Tensor:
+def rsqrt(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """One over the square root; inf at 0, NaN below."""
 def scatter(x: Any, index: Any, src: Any, /, axis: builtins.int=-1) -> Tensor:
     """A copy of x with the elements of `src` (or one number) at positions along an axis; of equal ones the last counts."""
@@ -813,77 +925,79 @@ def scatter_add(x: Any, index: Any, src: Any, /, axis: builtins.int=-1) -> Tenso
     """A copy of x with the elements of `src` added at positions along an axis, in order: the same bits every time."""
 def scatter_reduce(x: Any, index: Any, src: Any, /, axis: builtins.int=-1, *, reduce: builtins.str, include_self: builtins.bool=True) -> Tensor:
     """A copy of x whose elements at positions along an axis are reduced with those of `src`, as PyTorch's."""
-def searchsorted(x1: Any, x2: Any, /, side: builtins.str='left', sorter: Any=None) -> Tensor:
-    """Where values x2 belong in a sorted 1-D x1 (int64): before equal elements, or behind them ("right")."""
+def searchsorted(a: Any, v: Any, side: builtins.str='left', sorter: Any=None) -> Tensor:
+    """Where values v belong in a sorted 1-D a (int64): before equal elements, or behind them ("right")."""
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any=0) -> Tensor:
     """Elements of the choice whose condition is the first that holds, otherwise the default, all broadcast."""
-def selu(x: Operand, /) -> Tensor:
+def selu(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """An elu scaled to keep mean 0 and variance 1. Source: G. Klambauer et al., arXiv:1706.02515."""
-def setdiff1d(x1: Any, x2: Any, /, assume_unique: builtins.bool=False) -> Tensor:
-    """The distinct elements of x1 that are not in x2, in order; with `assume_unique` as they stand in x1."""
-def setxor1d(x1: Any, x2: Any, /, assume_unique: builtins.bool=False) -> Tensor:
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: builtins.bool=False) -> Tensor:
+    """The distinct elements of ar1 that are not in ar2, in order; with `assume_unique` as they stand in ar1."""
+def setxor1d(ar1: Any, ar2: Any, assume_unique: builtins.bool=False) -> Tensor:
     """The distinct elements that are in one of two arrays only, in order."""
-def shape(x: Any, /) -> builtins.tuple[builtins.int, ...]:
+def shape(a: Any) -> builtins.tuple[builtins.int, ...]:
     """The extents of an array, or of what becomes one."""
-def sigmoid(x: Operand, /) -> Tensor:
+def sigmoid(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """1 / (1 + exp(-x)), right down to the smallest subnormal."""
-def sign(x: Operand, /) -> Tensor:
+def sign(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """-1, 0 or 1, and z / |z| of a complex number; NaN stays NaN."""
-def signbit(x: Operand, /) -> Tensor:
+def signbit(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Is the sign bit set, as of -0.0?"""
-def silu(x: Operand, /) -> Tensor:
+def silu(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x / (1 + exp(-x)). Source: S. Elfwing, E. Uchibe, K. Doya, arXiv:1702.03118."""
-def sin(x: Operand, /) -> Tensor:
+def sin(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Sine of x in radians, right to the last places for every finite x."""
-def sinc(x: Operand, /) -> Tensor:
+def sinc(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """sin(pi x) / (pi x), 1 at 0 and exactly 0 at the other integers."""
-def sinh(x: Operand, /) -> Tensor:
+def sinh(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Hyperbolic sine."""
-def size(x: Any, /, axis: builtins.int | builtins.tuple[builtins.int, ...] | None=None) -> builtins.int:
+def size(a: Any, axis: builtins.int | builtins.tuple[builtins.int, ...] | None=None) -> builtins.int:
     """How many elements, in all or along axes."""
 def softmax(x: Any, /, axis: builtins.int=-1) -> Tensor:
     """Exponentials that sum to 1 along an axis; zeros, with gradient 0, where all of x is -inf."""
-def softplus(x: Operand, /) -> Tensor:
+def softplus(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """log(1 + exp(x)) without overflow."""
 def softshrink(x: Any, /, lambd: Any=0.5) -> Tensor:
     """x moved towards 0 by lambd, at most to 0."""
-def softsign(x: Operand, /) -> Tensor:
+def softsign(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x / (1 + |x|)."""
-def sort(x: Any, /, axis: builtins.int | None=-1, kind: builtins.str | None=None, order: Any=None, *, stable: builtins.bool | None=None, descending: builtins.bool=False) -> Tensor:
+def sort(a: Any, axis: builtins.int | None=-1, kind: builtins.str | None=None, order: Any=None, *, stable: builtins.bool | None=None, descending: builtins.bool=False) -> Tensor:
     """The elements in order along an axis, without one of the flattened array; NaN last (descending, first)."""
-def spacing(x: Operand, /) -> Tensor:
+def sort_complex(a: Any) -> Tensor:
+    """Numbers as complex ones, in order of the real parts, equal ones in order of the imaginary parts; differentiable."""
+def spacing(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """The distance from x to the next number away from zero, with the sign of x; of float16 to the next larger one."""
-def split(x: Any, /, indices_or_sections: Sections, axis: builtins.int=0) -> builtins.list[Tensor]:
+def split(ary: Any, indices_or_sections: Sections, axis: builtins.int=0) -> builtins.list[Tensor]:
     """Parts of an axis as views: so many of equal size, or cut before these indices. (PyTorch's counts are sizes.)"""
-def sqrt(x: Operand, /) -> Tensor:
+def sqrt(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Square root; NaN below zero."""
-def square(x: Operand, /) -> Tensor:
+def square(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x times itself."""
-def squeeze(x: Any, /, axis: Axes | None=None) -> Tensor:
+def squeeze(a: Any, axis: Axes | None=None) -> Tensor:
     """Axes of size 1 removed (all of them, or those named), as a view."""
 def stack(arrays: Sequence[Any], axis: builtins.int=0, out: Any=None, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
     """Arrays of one shape side by side along a new axis."""
-def std(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, ddof: builtins.float=0, keepdims: builtins.bool=False, *, where: Any=True, mean: Any=None, correction: builtins.float | None=None) -> Tensor:
+def std(a: Any, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, ddof: builtins.float=0, keepdims: builtins.bool=False, *, where: Any=True, mean: Any=None, correction: builtins.float | None=None) -> Tensor:
     """Standard deviation over axes, the square root of `var`; of equal elements it is 0, with all derivatives."""
-def sub(x: Operand, y: Operand, /) -> Tensor:
+def sub(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Difference, element by element."""
-def subtract(x: Operand, y: Operand, /) -> Tensor:
+def subtract(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Difference, element by element."""
-def sum(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
+def sum(a: Any, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: builtins.bool=False, initial: Any=None, where: Any=True) -> Tensor:
     """Sum over axes (all of them by default), in a fixed order: the same bits for any number of threads."""
-def swapaxes(x: Any, /, axis1: builtins.int, axis2: builtins.int) -> Tensor:
+def swapaxes(a: Any, axis1: builtins.int, axis2: builtins.int) -> Tensor:
     """Two axes exchanged, as a view."""
-def swish(x: Operand, /) -> Tensor:
+def swish(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x / (1 + exp(-x)). Source: S. Elfwing, E. Uchibe, K. Doya, arXiv:1702.03118."""
-def take(x: Any, /, indices: Any, axis: builtins.int | None=None, out: Any=None, mode: builtins.str='raise') -> Tensor:
+def take(a: Any, indices: Any, axis: builtins.int | None=None, out: Any=None, mode: builtins.str='raise') -> Tensor:
     """Elements, or slices along an axis, at integer positions."""
-def take_along_axis(x: Any, /, indices: Any, axis: builtins.int | None=-1) -> Tensor:
+def take_along_axis(arr: Any, indices: Any, axis: builtins.int | None=-1) -> Tensor:
     """Elements at positions along an axis, one for each element of `indices`; other axes broadcast."""
-def tan(x: Operand, /) -> Tensor:
+def tan(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Tangent of x in radians, right to the last places for every finite x."""
-def tanh(x: Operand, /) -> Tensor:
+def tanh(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Hyperbolic tangent."""
-def tanhshrink(x: Operand, /) -> Tensor:
+def tanhshrink(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x - tanh(x), whose relative accuracy is kept next to 0."""
 def tensor(data: Any, *, dtype: Any=None, device: Any=None, requires_grad: builtins.bool=False, keep_grad: builtins.bool=False) -> Tensor:
     """A new tensor of numbers, nested lists, arrays or tensors, which are copied."""
@@ -891,63 +1005,67 @@ def tensordot(a: Any, b: Any, axes: Any=2) -> Tensor:
     """The sum of products over pairs of axes: `axes` are the last ones of a and first ones of b, or two lists."""
 def threshold(x: Any, /, threshold: Any, value: Any) -> Tensor:
     """x where it is above `threshold`, otherwise `value`."""
-def tile(x: Any, /, reps: Any) -> Tensor:
+def tile(A: Any, reps: Any) -> Tensor:
     """The array laid side by side `reps` times on each axis; one number counts for the last axis."""
 def to_tensor(data: Any, *, dtype: Any=None, device: Any=None, requires_grad: builtins.bool=False, keep_grad: builtins.bool=False) -> Tensor:
     """A new tensor of numbers, nested lists, arrays or tensors, which are copied."""
 def topk(x: Any, /, k: builtins.int, axis: builtins.int=-1, largest: builtins.bool=True, sorted: builtins.bool=True) -> builtins.tuple[Tensor, Tensor]:
     """The k largest (or smallest) elements along an axis and their places (int64), always in order."""
-def trace(x: Any, /, offset: builtins.int=0, axis1: builtins.int=0, axis2: builtins.int=1, dtype: Any=None, out: Any=None) -> Tensor:
+def trace(a: Any, offset: builtins.int=0, axis1: builtins.int=0, axis2: builtins.int=1, dtype: Any=None, out: Any=None) -> Tensor:
     """The sum of a diagonal of two axes, in the dtype of `sum`; `offset` counts to the right of the main diagonal."""
-def transpose(x: Any, /, axes: Sequence[builtins.int] | None=None) -> Tensor:
+def transpose(a: Any, axes: Sequence[builtins.int] | None=None) -> Tensor:
     """Axes reordered, as a view; without `axes`, reversed."""
 def trapezoid(y: Any, x: Any=None, dx: Any=1.0, axis: builtins.int=-1) -> Tensor:
     """The area under samples y along an axis by the trapezoidal rule: at points x, or at steps of dx."""
-def tri(rows: builtins.int, cols: builtins.int | None=None, /, k: builtins.int=0, dtype: Any=None, *, device: Any=None, like: Any=None) -> Tensor:
+def tri(N: builtins.int, M: builtins.int | None=None, k: builtins.int=0, dtype: Any=None, *, device: Any=None, like: Any=None) -> Tensor:
     """A matrix with ones on and below the k-th diagonal, and zeros above."""
-def tril(x: Any, /, k: builtins.int=0, *, out: Any=None) -> Tensor:
+def tril(m: Any, k: builtins.int=0, *, out: Any=None) -> Tensor:
     """The last two axes with zeros above the k-th diagonal."""
 def tril_indices(n: builtins.int, k: builtins.int=0, m: builtins.int | None=None, *, device: Any=None) -> Indices:
     """Rows and columns of the lower triangle of an n by m matrix, up to the k-th diagonal."""
-def tril_indices_from(x: Any, /, k: builtins.int=0) -> Indices:
+def tril_indices_from(arr: Any, k: builtins.int=0) -> Indices:
     """`tril_indices` for the shape of a matrix."""
-def trim_zeros(x: Any, /, trim: builtins.str='fb', axis: builtins.int | None=None) -> Tensor:
+def trim_zeros(filt: Any, trim: builtins.str='fb', axis: builtins.int | None=None) -> Tensor:
     """A view without the zeros at the front ("f") and back ("b") of an axis (of all axes by default)."""
-def triu(x: Any, /, k: builtins.int=0, *, out: Any=None) -> Tensor:
+def triu(m: Any, k: builtins.int=0, *, out: Any=None) -> Tensor:
     """The last two axes with zeros below the k-th diagonal."""
 def triu_indices(n: builtins.int, k: builtins.int=0, m: builtins.int | None=None, *, device: Any=None) -> Indices:
     """Rows and columns of the upper triangle of an n by m matrix, from the k-th diagonal on."""
-def triu_indices_from(x: Any, /, k: builtins.int=0) -> Indices:
+def triu_indices_from(arr: Any, k: builtins.int=0) -> Indices:
     """`triu_indices` for the shape of a matrix."""
-def true_divide(x: Operand, y: Operand, /) -> Tensor:
+def true_divide(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """Quotient, element by element, in a float dtype."""
-def trunc(x: Operand, /) -> Tensor:
+def trunc(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x without its fraction: the nearest integer towards zero."""
 def unbind(x: Any, /, axis: builtins.int=0) -> builtins.tuple[Tensor, ...]:
     """The slices along an axis, which vanishes; views, but of one axis its elements as values."""
 def unfold(x: Any, kernel_size: Size, dilation: Size=1, padding: Padding=0, stride: Size=1) -> Tensor:
     """What each window reads as a column: ``(N, C, *sizes)`` to ``(N, C * taps, windows)``, as PyTorch's."""
-def union1d(x1: Any, x2: Any, /) -> Tensor:
+def union1d(ar1: Any, ar2: Any) -> Tensor:
     """The distinct elements of two arrays together, in order."""
-def unique(x: Any, /, return_index: builtins.bool=False, return_inverse: builtins.bool=False, return_counts: builtins.bool=False, axis: builtins.int | None=None, *, equal_nan: builtins.bool=True, sorted: builtins.bool=True) -> Any:
+def unique(ar: Any, return_index: builtins.bool=False, return_inverse: builtins.bool=False, return_counts: builtins.bool=False, axis: builtins.int | None=None, *, equal_nan: builtins.bool=True, sorted: builtins.bool=True) -> Any:
     """The distinct elements in order, or along an axis the distinct slices; more results as asked for, all int64."""
-def unique_all(x: Any, /) -> UniqueAllResult:
+def unique_all(x: Any) -> UniqueAllResult:
     """The distinct elements in order, where each is first, which each element is, and how often each occurs."""
-def unique_counts(x: Any, /) -> UniqueCountsResult:
+def unique_counts(x: Any) -> UniqueCountsResult:
     """The distinct elements in order, and how often each occurs; every NaN is an element of its own."""
-def unique_inverse(x: Any, /) -> UniqueInverseResult:
+def unique_inverse(x: Any) -> UniqueInverseResult:
     """The distinct elements in order, and which of them each element is; every NaN is an element of its own."""
-def unique_values(x: Any, /) -> Tensor:
+def unique_values(x: Any) -> Tensor:
     """The distinct elements in order; every NaN is an element of its own."""
-def unravel_index(indices: Any, /, shape: Any, order: builtins.str='C') -> builtins.tuple[Tensor, ...]:
+def unpackbits(a: Any, /, axis: builtins.int | None=None, count: builtins.int | None=None, bitorder: builtins.str='big') -> Tensor:
+    """The bits of bytes (uint8), each a byte; along an axis, or flat. On the host."""
+def unravel_index(indices: Any, shape: Any, order: builtins.str='C') -> builtins.tuple[Tensor, ...]:
     """The coordinates of places in the flat array of a shape, int64, a tensor an axis."""
 def unsqueeze(x: Any, /, axis: Axes) -> Tensor:
     """PyTorch's word for `expand_dims`."""
 def unstack(x: Any, /, axis: builtins.int=0) -> builtins.tuple[Tensor, ...]:
     """The slices along an axis, which vanishes; views, but of one axis its elements as values."""
-def vander(x: Any, /, N: builtins.int | None=None, increasing: builtins.bool=False) -> Tensor:
+def unwrap(p: Any, discont: builtins.float | None=None, axis: builtins.int=-1, *, period: builtins.float=...) -> Tensor:
+    """Phases along an axis without their jumps: steps above half a period become those that are equal but for periods."""
+def vander(x: Any, N: builtins.int | None=None, increasing: builtins.bool=False) -> Tensor:
     """The Vandermonde matrix: powers of each element in a row, N of them, falling unless `increasing`; differentiable."""
-def var(x: Any, /, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, ddof: builtins.float=0, keepdims: builtins.bool=False, *, where: Any=True, mean: Any=None, correction: builtins.float | None=None) -> Tensor:
+def var(a: Any, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, ddof: builtins.float=0, keepdims: builtins.bool=False, *, where: Any=True, mean: Any=None, correction: builtins.float | None=None) -> Tensor:
     """Variance over axes: the mean of squared deviations from the mean, with n - ddof in place of n."""
 def vdot(a: Any, b: Any, /) -> Tensor:
     """The sum of conj(a) times b, both flat."""
@@ -955,17 +1073,17 @@ def vecdot(a: Any, b: Any, /, out: Any=None, *, axis: builtins.int=-1, dtype: An
     """The sum of conj(a) times b over one axis of both; the others broadcast."""
 def vecmat(a: Any, b: Any, /, out: Any=None, *, dtype: Any=None) -> Tensor:
     """Conjugated vectors (..., n) times matrices (..., n, k); what stands before broadcasts."""
-def vsplit(x: Any, /, indices_or_sections: Sections) -> builtins.list[Tensor]:
+def vsplit(ary: Any, indices_or_sections: Sections) -> builtins.list[Tensor]:
     """`split` along axis 0 of two axes or more."""
-def vstack(arrays: Sequence[Any], /, *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
+def vstack(tup: Sequence[Any], *, dtype: Any=None, casting: builtins.str='same_kind') -> Tensor:
     """Arrays joined along axis 0, those of one axis as rows."""
-def where(condition: Any, /, *choices: Any) -> Any:
+def where(condition: Any, x1: Any=None, x2: Any=None, /) -> Any:
     """x where the condition holds (is not 0), otherwise y; `where(condition)` alone is `nonzero(condition)`."""
-def xlog1py(x: Operand, y: Operand, /) -> Tensor:
+def xlog1py(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x log(1 + y), 0 where x is 0."""
-def xlogy(x: Operand, y: Operand, /) -> Tensor:
+def xlogy(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """x log(y), 0 where x is 0."""
-def zeros(*sizes: Any, shape: Any=None, dtype: Any=None, order: builtins.str='C', device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+def zeros(shape: Any=..., *sizes: Any, dtype: Any=None, order: builtins.str='C', device: Any=None, like: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """Zeros: `zeros((2, 3))`, `zeros(2, 3)` or `zeros((2, 3), dtype)`."""
-def zeros_like(a: Any, /, dtype: Any=None, order: builtins.str='K', subok: builtins.bool=True, shape: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
+def zeros_like(a: Any, dtype: Any=None, order: builtins.str='K', subok: builtins.bool=True, shape: Any=None, *, device: Any=None, requires_grad: builtins.bool=False) -> Tensor:
     """Zeros in the shape, dtype, order and device of another."""

@@ -333,8 +333,6 @@ class Tensor:
             found.flags.writeable = False
         return found
 
-    to_numpy = numpy                         # by this name matplotlib asks for it
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
         if self.requires_grad:
             raise GradError("__array__: the tensor requires grad, and NumPy would lose it. Use .detach() first.")

@@ -10,6 +10,7 @@ from .errors import DTypeError, GradError, ShapeError, described
 from .storage import READ_ONLY, Movement, Permute, Root, Slice, Storage, Version, read
 from .views import Steps, current_node, index_put_view, view_node
 from numpy.typing import ArrayLike
+from .array_api import ModuleType
 from .ops.axes import Axes
 from .ops.median import Axis
 from .ops.movement import Shape
@@ -19,6 +20,7 @@ from .ops.reduction import Axis
 from .ops.sorting import Kth
 from .ops.splitting import Sections
 from .ops.statistics import Axis
+from collections.abc import Iterable
 from collections.abc import Sequence
 
 Operand = Tensor | ArrayLike
@@ -103,77 +105,79 @@ class Tensor:
     def __format__(self, spec: str) -> str: ...
     def __hash__(self) -> int: ...
     def __contains__(self, value: Any) -> bool: ...
-    def __abs__(self) -> Tensor: ...
-    def __add__(self, y: Operand, /) -> Tensor: ...
-    def __and__(self, y: Operand, /) -> Tensor: ...
+    def __abs__(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __add__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __and__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __array_function__(self, func: Callable, types: Iterable[type], arguments: tuple, keywords: dict[str, Any]) -> Any: ...
+    def __array_namespace__(self, *, api_version: str | None=None) -> ModuleType: ...
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any: ...
     def __buffer__(self, flags: int) -> memoryview: ...
     def __copy__(self, order: str='C', subok: bool=False) -> Tensor: ...
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
-    def __divmod__(self, y: Operand, /) -> tuple[Tensor, Tensor]: ...
+    def __divmod__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> tuple[Tensor, Tensor]: ...
     def __dlpack__(self, *, stream: int | None=None, max_version: tuple[int, int] | None=None, dl_device: tuple[int, int] | None=None, copy: bool | None=None) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
-    def __eq__(self, y: Operand, /) -> Tensor: ...  # type: ignore[override]
-    def __floordiv__(self, y: Operand, /) -> Tensor: ...
-    def __ge__(self, y: Operand, /) -> Tensor: ...
+    def __eq__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...  # type: ignore[override]
+    def __floordiv__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __ge__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
     def __getitem__(self, index: Any) -> Tensor: ...
-    def __gt__(self, y: Operand, /) -> Tensor: ...
-    def __iadd__(self, y: Operand, /) -> Tensor: ...
-    def __iand__(self, y: Operand, /) -> Tensor: ...
-    def __ifloordiv__(self, y: Operand, /) -> Tensor: ...
-    def __ilshift__(self, y: Operand, /) -> Tensor: ...
+    def __gt__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __iadd__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __iand__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __ifloordiv__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __ilshift__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
     def __imatmul__(self, other: Any) -> Tensor: ...
-    def __imod__(self, y: Operand, /) -> Tensor: ...
-    def __imul__(self, y: Operand, /) -> Tensor: ...
-    def __invert__(self) -> Tensor: ...
-    def __ior__(self, y: Operand, /) -> Tensor: ...
-    def __ipow__(self, y: Any, /) -> Tensor: ...
-    def __irshift__(self, y: Operand, /) -> Tensor: ...
-    def __isub__(self, y: Operand, /) -> Tensor: ...
-    def __itruediv__(self, y: Operand, /) -> Tensor: ...
-    def __ixor__(self, y: Operand, /) -> Tensor: ...
-    def __le__(self, y: Operand, /) -> Tensor: ...
-    def __lshift__(self, y: Operand, /) -> Tensor: ...
-    def __lt__(self, y: Operand, /) -> Tensor: ...
+    def __imod__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __imul__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __invert__(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __ior__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __ipow__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __irshift__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __isub__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __itruediv__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __ixor__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __le__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __lshift__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __lt__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
     def __matmul__(self, other: Any) -> Tensor: ...
-    def __mod__(self, y: Operand, /) -> Tensor: ...
-    def __mul__(self, y: Operand, /) -> Tensor: ...
-    def __ne__(self, y: Operand, /) -> Tensor: ...  # type: ignore[override]
-    def __neg__(self) -> Tensor: ...
-    def __or__(self, y: Operand, /) -> Tensor: ...
-    def __pos__(self) -> Tensor: ...
-    def __pow__(self, y: Any, /) -> Tensor: ...
-    def __radd__(self, y: Operand, /) -> Tensor: ...
-    def __rand__(self, y: Operand, /) -> Tensor: ...
-    def __rdivmod__(self, y: Operand, /) -> tuple[Tensor, Tensor]: ...
+    def __mod__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __mul__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __ne__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...  # type: ignore[override]
+    def __neg__(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __or__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __pos__(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __pow__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __radd__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __rand__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __rdivmod__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> tuple[Tensor, Tensor]: ...
     def __reduce__(self) -> tuple: ...
-    def __rfloordiv__(self, y: Operand, /) -> Tensor: ...
-    def __rlshift__(self, y: Operand, /) -> Tensor: ...
+    def __rfloordiv__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __rlshift__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
     def __rmatmul__(self, other: Any) -> Tensor: ...
-    def __rmod__(self, y: Operand, /) -> Tensor: ...
-    def __rmul__(self, y: Operand, /) -> Tensor: ...
-    def __ror__(self, y: Operand, /) -> Tensor: ...
+    def __rmod__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __rmul__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __ror__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
     def __round__(self, digits: int | None=None) -> Tensor: ...
-    def __rpow__(self, y: Any, /) -> Tensor: ...
-    def __rrshift__(self, y: Operand, /) -> Tensor: ...
-    def __rshift__(self, y: Operand, /) -> Tensor: ...
-    def __rsub__(self, y: Operand, /) -> Tensor: ...
-    def __rtruediv__(self, y: Operand, /) -> Tensor: ...
-    def __rxor__(self, y: Operand, /) -> Tensor: ...
+    def __rpow__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __rrshift__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __rshift__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __rsub__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __rtruediv__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __rxor__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
     def __setitem__(self, index: Any, value: Any) -> None: ...
-    def __sub__(self, y: Operand, /) -> Tensor: ...
-    def __truediv__(self, y: Operand, /) -> Tensor: ...
-    def __xor__(self, y: Operand, /) -> Tensor: ...
-    def abs(self) -> Tensor:
+    def __sub__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __truediv__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __xor__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def abs(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Absolute value, of complex numbers too. Its derivative at 0 is 0."""
-    def absolute(self) -> Tensor:
+    def absolute(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Absolute value, of complex numbers too. Its derivative at 0 is 0."""
-    def acos(self) -> Tensor:
+    def acos(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Angle in [0, pi] whose cosine is x; NaN outside [-1, 1]. Its derivative at the ends is infinite."""
-    def acosh(self) -> Tensor:
+    def acosh(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Number that is not negative whose hyperbolic cosine is x; NaN below 1, where its derivative is infinite."""
-    def add(self, y: Operand, /) -> Tensor:
+    def add(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Sum, element by element."""
     def all(self, axis: Axis=None, out: Tensor | None=None, keepdims: bool=False, *, where: Any=True) -> Tensor:
         """Are all elements over axes (where `where` holds) not 0? Of nothing True."""
@@ -187,19 +191,19 @@ class Tensor:
         """The angle of z with the positive real axis, from -pi to pi; in degrees if `deg`."""
     def any(self, axis: Axis=None, out: Tensor | None=None, keepdims: bool=False, *, where: Any=True) -> Tensor:
         """Is any element over axes (where `where` holds) not 0? Of nothing False."""
-    def arccos(self) -> Tensor:
+    def arccos(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Angle in [0, pi] whose cosine is x; NaN outside [-1, 1]. Its derivative at the ends is infinite."""
-    def arccosh(self) -> Tensor:
+    def arccosh(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Number that is not negative whose hyperbolic cosine is x; NaN below 1, where its derivative is infinite."""
-    def arcsin(self) -> Tensor:
+    def arcsin(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]. Its derivative at the ends is infinite."""
-    def arcsinh(self) -> Tensor:
+    def arcsinh(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Number whose hyperbolic sine is x."""
-    def arctan(self) -> Tensor:
+    def arctan(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Angle in [-pi/2, pi/2] whose tangent is x."""
-    def arctan2(self, y: Operand, /) -> Tensor:
+    def arctan2(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Angle in [-pi, pi] of the point with ordinate x and abscissa y. Its gradient at the origin is 0."""
-    def arctanh(self) -> Tensor:
+    def arctanh(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Number whose hyperbolic tangent is x; infinite at -1 and 1, NaN beyond."""
     def argmax(self, axis: int | None=None, out: Tensor | None=None, *, keepdims: bool=False) -> Tensor:
         """Index of the largest element, the first of equals; NaN wins. Without `axis`, in the flattened array."""
@@ -212,76 +216,76 @@ class Tensor:
     def argwhere(self) -> Tensor:
         """Where elements are not zero: int64 of shape (n, ndim), a row an element."""
     def around(self, decimals: int=0, out: Tensor | None=None) -> Tensor:
-        """x rounded to `decimals` places, a half to the even neighbour; before the point where it is negative."""
+        """Elements rounded to `decimals` places, a half to the even neighbour; before the point where it is negative."""
     def array_equal(self, a2: Any, equal_nan: bool=False) -> bool:
         """Have two arrays one shape and equal elements (NaN equal to NaN if `equal_nan`)?"""
     def array_equiv(self, a2: Any) -> bool:
         """Do two arrays broadcast, and have equal elements then?"""
     def array_split(self, indices_or_sections: Sections, axis: int=0) -> list[Tensor]:
         """Parts of an axis as views: so many of nearly equal size, the longer ones first, or cut before these indices."""
-    def asin(self) -> Tensor:
+    def asin(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]. Its derivative at the ends is infinite."""
-    def asinh(self) -> Tensor:
+    def asinh(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Number whose hyperbolic sine is x."""
     def astype(self, dtype: Any, /, order: str='K', casting: str='unsafe', subok: bool=True, copy: bool=True, *, device: str | None=None) -> Tensor:
         """The elements in another dtype, as NumPy converts them; between floats it is differentiable."""
-    def atan(self) -> Tensor:
+    def atan(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Angle in [-pi/2, pi/2] whose tangent is x."""
-    def atan2(self, y: Operand, /) -> Tensor:
+    def atan2(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Angle in [-pi, pi] of the point with ordinate x and abscissa y. Its gradient at the origin is 0."""
-    def atanh(self) -> Tensor:
+    def atanh(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Number whose hyperbolic tangent is x; infinite at -1 and 1, NaN beyond."""
     def average(self, axis: Axis=None, weights: Any=None, returned: bool=False, *, keepdims: bool=False) -> Any:
         """Weighted mean over axes; with `returned` also the sum of the weights. Both may have gradients."""
     def backward(self, gradient: Any=None, *, retain_graph: bool=False, create_graph: bool=False, inputs: Sequence[Tensor] | None=None) -> None:
         """Accumulate gradients into the leaves, or only into `inputs`."""
-    def bitwise_and(self, y: Operand, /) -> Tensor:
+    def bitwise_and(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Bits that are set in both."""
-    def bitwise_count(self) -> Tensor:
+    def bitwise_count(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """How many bits of |x| are 1, as uint8."""
-    def bitwise_invert(self) -> Tensor:
+    def bitwise_invert(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Every bit the other way; of bool, not x."""
-    def bitwise_left_shift(self, y: Operand, /) -> Tensor:
+    def bitwise_left_shift(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Bits moved up by y places; 0 where y is negative or as large as x has bits."""
-    def bitwise_not(self) -> Tensor:
+    def bitwise_not(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Every bit the other way; of bool, not x."""
-    def bitwise_or(self, y: Operand, /) -> Tensor:
+    def bitwise_or(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Bits that are set in one or both."""
-    def bitwise_right_shift(self, y: Operand, /) -> Tensor:
+    def bitwise_right_shift(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Bits moved down by y places, the sign kept; where y is negative or too large, 0 or -1 is left."""
-    def bitwise_xor(self, y: Operand, /) -> Tensor:
+    def bitwise_xor(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Bits that are set in exactly one."""
     def broadcast_to(self, shape: int | Shape, subok: bool=False) -> Tensor:
         """A read-only view of a larger shape, by NumPy's rule."""
-    def cbrt(self) -> Tensor:
+    def cbrt(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Cube root, negative for negative x."""
-    def ceil(self) -> Tensor:
+    def ceil(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """The smallest integer that is not below x."""
     def celu(self, alpha: Any=1.0) -> Tensor:
         """x where positive, otherwise alpha * (exp(x / alpha) - 1): an elu whose derivative is continuous for any alpha."""
     def choose(self, choices: Any, out: Any=None, mode: str='raise') -> Tensor:
-        """Elements of the choice whose number x gives, all broadcast. `mode` as in `take`, but negative ones are too low."""
+        """Elements of the choice whose number a gives, all broadcast. `mode` as in `take`, but negative ones are too low."""
     def chunk(self, chunks: int, /, axis: int=0) -> tuple[Tensor, ...]:
         """At most `chunks` parts of an axis as views, all of one size but a shorter last one (PyTorch's rule)."""
-    def clamp(self, a_min: Any=None, a_max: Any=None, out: Tensor | None=None, *, min: Any=None, max: Any=None) -> Tensor:
-        """x, not below `min` (or `a_min`) and not above `max` (or `a_max`), any of which may be None; NaN stays NaN."""
-    def clip(self, a_min: Any=None, a_max: Any=None, out: Tensor | None=None, *, min: Any=None, max: Any=None) -> Tensor:
-        """x, not below `min` (or `a_min`) and not above `max` (or `a_max`), any of which may be None; NaN stays NaN."""
+    def clamp(self, min: Any=None, max: Any=None, out: Tensor | None=None, *, a_min: Any=None, a_max: Any=None) -> Tensor:
+        """Elements, not below `min` (or `a_min`) and not above `max` (or `a_max`), any of which may be None; NaN stays NaN."""
+    def clip(self, min: Any=None, max: Any=None, out: Tensor | None=None, *, a_min: Any=None, a_max: Any=None) -> Tensor:
+        """Elements, not below `min` (or `a_min`) and not above `max` (or `a_max`), any of which may be None; NaN stays NaN."""
     def clone(self, order: str='C', subok: bool=False) -> Tensor:
         """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are strides: "C", "F", or as it is ("A", "K")."""
     def compress(self, condition: Any, axis: int | None=None, out: Any=None) -> Tensor:
         """Slices along an axis where a condition holds."""
-    def conj(self) -> Tensor:
+    def conj(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """z with the imaginary part negated."""
-    def conjugate(self) -> Tensor:
+    def conjugate(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """z with the imaginary part negated."""
     def copy(self, order: str='C', subok: bool=False) -> Tensor:
         """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are strides: "C", "F", or as it is ("A", "K")."""
-    def copysign(self, y: Operand, /) -> Tensor:
+    def copysign(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """The size of x with the sign of y, that of -0.0 too."""
-    def cos(self) -> Tensor:
+    def cos(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Cosine of x in radians, right to the last places for every finite x."""
-    def cosh(self) -> Tensor:
+    def cosh(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Hyperbolic cosine."""
     def count_nonzero(self, axis: Axis=None, *, keepdims: bool=False) -> Tensor:
         """How many elements over axes (all of them by default) are not 0, int64."""
@@ -299,9 +303,9 @@ class Tensor:
         """Running product along an axis (of 1-D arrays, theirs); with `include_initial` led by 1."""
     def cumulative_sum(self, *, axis: int | None=None, dtype: Any=None, out: Tensor | None=None, include_initial: bool=False) -> Tensor:
         """Running sum along an axis (of 1-D arrays, theirs); with `include_initial` led by 0."""
-    def deg2rad(self) -> Tensor:
+    def deg2rad(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """An angle in degrees, in radians."""
-    def degrees(self) -> Tensor:
+    def degrees(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """An angle in radians, in degrees."""
     def delete(self, obj: Any, axis: int | None=None) -> Tensor:
         """A new tensor without the elements at these places of an axis (of the flat array by default)."""
@@ -315,45 +319,51 @@ class Tensor:
         """The diagonal of two axes, which vanish, as a last axis; a view, which unlike NumPy's may be written."""
     def diff(self, n: int=1, axis: int=-1, prepend: Any=None, append: Any=None) -> Tensor:
         """Each element less the one before along an axis, n times; of bools, whether they differ."""
-    def digamma(self) -> Tensor:
+    def digamma(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Derivative of lgamma; NaN at negative integers."""
-    def div(self, y: Operand, /) -> Tensor:
+    def div(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Quotient, element by element, in a float dtype."""
-    def divide(self, y: Operand, /) -> Tensor:
+    def divide(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Quotient, element by element, in a float dtype."""
-    def divmod(self, y: Operand, /) -> tuple[Tensor, Tensor]:
+    def divmod(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> tuple[Tensor, Tensor]:
         """floor_divide and remainder at once."""
     def dot(self, b: Any, out: Any=None) -> Tensor:
         """The sum of products over the last axis of a and the last but one of b, or its only one; of a number the product."""
     def dsplit(self, indices_or_sections: Sections) -> list[Tensor]:
         """`split` along axis 2."""
+    def dump(self, file: Any) -> None:
+        """Write the tensor as a pickle to a path, whole or not at all, or to an open binary file. Reading one runs code."""
+    def dumps(self) -> bytes:
+        """The tensor as a pickle, without its graph."""
     def elu(self, alpha: Any=1.0) -> Tensor:
         """x where positive, otherwise alpha * (exp(x) - 1); its derivative at 0 is alpha."""
-    def equal(self, y: Operand, /) -> Tensor:
+    def equal(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x == y, element by element, as bool."""
-    def erf(self) -> Tensor:
+    def erf(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Error function, the integral of 2 exp(-t**2) / sqrt(pi) from 0 to x."""
-    def erfc(self) -> Tensor:
+    def erfc(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """1 - erf(x), with its relative accuracy kept in the right tail."""
-    def erfinv(self) -> Tensor:
+    def erfinv(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Inverse of erf on [-1, 1]; NaN elsewhere."""
-    def exp(self) -> Tensor:
+    def eval(self) -> Tensor:
+        """The tensor, when all that was asked of its device is computed. Nobody need call this: reading computes."""
+    def exp(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """e to the power x."""
-    def exp2(self) -> Tensor:
+    def exp2(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """2 to the power x, exact for whole x."""
     def expand_dims(self, axis: Axes=0) -> Tensor:
         """New axes of size 1 at these places of the result, as a view."""
-    def expit(self) -> Tensor:
+    def expit(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """1 / (1 + exp(-x)), right down to the smallest subnormal."""
-    def expm1(self) -> Tensor:
+    def expm1(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """exp(x) - 1, exact for small x."""
-    def fabs(self) -> Tensor:
+    def fabs(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Absolute value, in a float dtype."""
     def fill(self, value: Any) -> None:
         """Write one value everywhere, in place."""
     def fill_diagonal(self, val: Any, wrap: bool=False) -> None:
         """Write the main diagonal of an array of two axes, or of more that are equal, in place."""
-    def fix(self) -> Tensor:
+    def fix(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x without its fraction: the nearest integer towards zero."""
     @property
     def flags(self) -> Any:
@@ -369,46 +379,46 @@ class Tensor:
         """Axis 1 reversed, as a view."""
     def flipud(self) -> Tensor:
         """Axis 0 reversed, as a view."""
-    def float_power(self, y: Operand, /) -> Tensor:
-        """x to the power y, in float64 or complex128: integers to negative powers are fractions."""
-    def floor(self) -> Tensor:
+    def float_power(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
+        """x to the power y, in float64 or complex128 (not on mlx): integers to negative powers are fractions."""
+    def floor(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """The largest integer that is not above x."""
-    def floor_divide(self, y: Operand, /) -> Tensor:
+    def floor_divide(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """The largest integer that is not above x / y; of integers by 0 it is 0, with a warning."""
     @property
     def flops(self) -> int:
         """Floating-point operations of the graph behind the tensor, each recorded call once; 0 where there is none."""
-    def fmax(self, y: Operand, /) -> Tensor:
+    def fmax(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """The larger; what is not NaN wins. Ties share the gradient evenly."""
-    def fmin(self, y: Operand, /) -> Tensor:
+    def fmin(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """The smaller; what is not NaN wins. Ties share the gradient evenly."""
-    def fmod(self, y: Operand, /) -> Tensor:
+    def fmod(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x - y trunc(x / y), with the sign of x; of integers by 0 it is 0, with a warning."""
-    def frexp(self) -> tuple[Tensor, Tensor]:
+    def frexp(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> tuple[Tensor, Tensor]:
         """Mantissa in [0.5, 1) and int32 exponent of two, whose product x is. The exponent has no gradient."""
-    def gcd(self, y: Operand, /) -> Tensor:
+    def gcd(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Greatest common divisor of |x| and |y|; that of x and 0 is |x|."""
     def gelu(self, approximate: str='none') -> Tensor:
         """x times the normal distribution function of x, with its relative accuracy kept in the far negative tail."""
-    def greater(self, y: Operand, /) -> Tensor:
+    def greater(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x > y, element by element, as bool."""
-    def greater_equal(self, y: Operand, /) -> Tensor:
+    def greater_equal(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x >= y, element by element, as bool."""
     def hardshrink(self, lambd: Any=0.5) -> Tensor:
         """x, but 0 where -lambd <= x <= lambd."""
-    def hardsigmoid(self) -> Tensor:
+    def hardsigmoid(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """(x + 3) / 6, not below 0 and not above 1."""
-    def hardswish(self) -> Tensor:
+    def hardswish(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x (x + 3) / 6 from -3 to 3, 0 below and x above. Source: A. Howard et al., MobileNetV3, arXiv:1905.02244."""
     def hardtanh(self, min_val: Any=-1.0, max_val: Any=1.0) -> Tensor:
         """x, not below min_val and not above max_val, where its derivative is 0."""
-    def heaviside(self, y: Operand, /) -> Tensor:
+    def heaviside(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """0 below 0, 1 above it, and `at_zero` at 0."""
     def hsplit(self, indices_or_sections: Sections) -> list[Tensor]:
         """`split` along axis 1, or along the only axis."""
-    def hypot(self, y: Operand, /) -> Tensor:
+    def hypot(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """sqrt(x**2 + y**2) without overflow. Its gradient at the origin is 0."""
-    def i0(self) -> Tensor:
+    def i0(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Modified Bessel function of the first kind, of order 0."""
     @property
     def imag(self) -> Tensor:
@@ -417,69 +427,69 @@ class Tensor:
         """The sum of products over the last axis of both; of a number the product."""
     def insert(self, obj: Any, values: Any, axis: int | None=None) -> Tensor:
         """A new tensor with values, in its dtype, before these places of an axis (of the flat array by default)."""
-    def invert(self) -> Tensor:
+    def invert(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Every bit the other way; of bool, not x."""
     def isclose(self, b: Any, rtol: Any=1e-05, atol: Any=1e-08, equal_nan: bool=False) -> Tensor:
         """Is |a - b| <= atol + rtol |b|, element by element? Infinities are close to themselves, NaN if `equal_nan`."""
-    def iscomplex(self) -> Tensor:
+    def iscomplex(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Is the imaginary part not 0? Of real numbers it is."""
-    def isfinite(self) -> Tensor:
+    def isfinite(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Is it neither NaN nor infinite?"""
-    def isinf(self) -> Tensor:
+    def isinf(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Is it infinite, or has it such a part?"""
-    def isnan(self) -> Tensor:
+    def isnan(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Is it NaN, or has it such a part?"""
-    def isneginf(self) -> Tensor:
+    def isneginf(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Is it the negative infinity?"""
-    def isposinf(self) -> Tensor:
+    def isposinf(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Is it the positive infinity?"""
-    def isreal(self) -> Tensor:
+    def isreal(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Is the imaginary part 0? Of real numbers it is."""
     def kron(self, b: Any) -> Tensor:
         """Kronecker's product: each element of a replaced by its multiple of b. Missing first axes have size 1."""
-    def lcm(self, y: Operand, /) -> Tensor:
+    def lcm(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Least common multiple of |x| and |y|, wrapping; 0 where either is 0."""
-    def ldexp(self, y: Operand, /) -> Tensor:
+    def ldexp(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x times two to the power of an integer, rounded once."""
     def leaky_relu(self, negative_slope: Any=0.01) -> Tensor:
         """x where positive, otherwise negative_slope * x; its derivative at 0 is negative_slope."""
-    def left_shift(self, y: Operand, /) -> Tensor:
+    def left_shift(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Bits moved up by y places; 0 where y is negative or as large as x has bits."""
-    def lerp(self, y: Operand, z: Operand, /) -> Tensor:
+    def lerp(self, y: Operand, z: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """From x to y by a weight: x itself at 0, y itself at 1."""
-    def less(self, y: Operand, /) -> Tensor:
+    def less(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x < y, element by element, as bool."""
-    def less_equal(self, y: Operand, /) -> Tensor:
+    def less_equal(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x <= y, element by element, as bool."""
-    def lgamma(self) -> Tensor:
+    def lgamma(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Logarithm of the absolute value of the gamma function."""
-    def log(self) -> Tensor:
+    def log(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Natural logarithm; -inf at 0, NaN below."""
-    def log10(self) -> Tensor:
+    def log10(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Logarithm to the base 10; -inf at 0, NaN below."""
-    def log1p(self) -> Tensor:
+    def log1p(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Natural logarithm of one plus x, exact for small x."""
-    def log2(self) -> Tensor:
+    def log2(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Logarithm to the base 2, exact for powers of 2; -inf at 0, NaN below."""
     def log_softmax(self, axis: int=-1) -> Tensor:
         """Logarithm of softmax along an axis, without underflow."""
-    def logaddexp(self, y: Operand, /) -> Tensor:
+    def logaddexp(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """log(exp(x) + exp(y)) without overflow."""
-    def logaddexp2(self, y: Operand, /) -> Tensor:
+    def logaddexp2(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """log2(2**x + 2**y) without overflow."""
     def logcumsumexp(self, axis: int) -> Tensor:
         """Logarithm of the running sum of exponentials, without overflow; of nothing but -inf it is -inf, with gradient 0."""
-    def logical_and(self, y: Operand, /) -> Tensor:
+    def logical_and(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Are both different from 0? NaN is."""
-    def logical_not(self) -> Tensor:
+    def logical_not(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Is it 0?"""
-    def logical_or(self, y: Operand, /) -> Tensor:
+    def logical_or(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Is one of them different from 0?"""
-    def logical_xor(self, y: Operand, /) -> Tensor:
+    def logical_xor(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Is exactly one of them different from 0?"""
-    def logit(self) -> Tensor:
+    def logit(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """log(x / (1 - x)), the inverse of expit, on [0, 1]; NaN elsewhere."""
-    def logsigmoid(self) -> Tensor:
+    def logsigmoid(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Logarithm of 1 / (1 + exp(-x)), without overflow."""
     def logsumexp(self, axis: Axis=None, *, keepdims: bool=False) -> Tensor:
         """Logarithm of the sum of exponentials, without overflow; of nothing or only -inf it is -inf, with gradient 0."""
@@ -493,27 +503,29 @@ class Tensor:
         """The last two axes exchanged, as a view."""
     def max(self, axis: Axis=None, out: Tensor | None=None, keepdims: bool=False, initial: Any=None, where: Any=True) -> Tensor:
         """The largest element over axes, and not less than `initial`; NaN wins. Equal elements share the gradient evenly."""
-    def maximum(self, y: Operand, /) -> Tensor:
+    def maximum(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """The larger; NaN wins. Ties share the gradient evenly."""
     def mean(self, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: bool=False, *, where: Any=True) -> Tensor:
-        """Arithmetic mean over axes (all of them by default); of integers in float64, of nothing NaN with a warning."""
+        """Arithmetic mean over axes (all of them by default); of integers in float64 (on mlx in float32), of nothing NaN with a warning."""
     def median(self, axis: Axis=None, out: Tensor | None=None, overwrite_input: bool=False, keepdims: bool=False) -> Tensor:
         """The middle element over axes, or the mean of the two in the middle; NaN wins. The input is never overwritten."""
     def min(self, axis: Axis=None, out: Tensor | None=None, keepdims: bool=False, initial: Any=None, where: Any=True) -> Tensor:
         """The smallest element over axes, and not more than `initial`; NaN wins. Equal elements share the gradient evenly."""
-    def minimum(self, y: Operand, /) -> Tensor:
+    def minimum(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """The smaller; NaN wins. Ties share the gradient evenly."""
-    def mish(self) -> Tensor:
+    def mish(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x times the tanh of softplus(x). Source: D. Misra, arXiv:1908.08681."""
-    def mod(self, y: Operand, /) -> Tensor:
+    def mlx(self) -> Any:
+        """The content as an mlx.core.array: without a copy on device "mlx", and not computed yet where ours is not."""
+    def mod(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x - y floor(x / y), with the sign of y; of integers by 0 it is 0, with a warning."""
-    def modf(self) -> tuple[Tensor, Tensor]:
+    def modf(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> tuple[Tensor, Tensor]:
         """Fraction and whole part of x, both with its sign; the whole part has no gradient."""
     def moveaxis(self, source: Axes, destination: Axes) -> Tensor:
         """Axes moved to new places, the others in the order they had; a view."""
-    def mul(self, y: Operand, /) -> Tensor:
+    def mul(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Product, element by element."""
-    def multiply(self, y: Operand, /) -> Tensor:
+    def multiply(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Product, element by element."""
     def nan_to_num(self, copy: bool=True, nan: Any=..., posinf: Any=None, neginf: Any=None) -> Tensor:
         """x with `nan` in place of NaN, and `posinf` and `neginf` (None: the largest and the lowest number) of infinities."""
@@ -535,13 +547,13 @@ class Tensor:
         """Sum over axes of what is not NaN; of nothing but NaN 0."""
     def nanvar(self, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, ddof: float=0, keepdims: bool=False, *, where: Any=True, mean: Any=None, correction: float | None=None) -> Tensor:
         """Variance over axes of what is not NaN; NaN, with a warning, where there are no more numbers than ddof."""
-    def negative(self) -> Tensor:
+    def negative(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x with the other sign."""
-    def nextafter(self, y: Operand, /) -> Tensor:
+    def nextafter(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """The next number that the dtype has after x, on the way to y; y itself, without a slope, where x is there."""
     def nonzero(self) -> tuple[Tensor, ...]:
         """Where elements are not zero: int64 positions in C order, a tensor an axis. Off the CPU found on the host."""
-    def not_equal(self, y: Operand, /) -> Tensor:
+    def not_equal(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x != y, element by element, as bool."""
     def outer(self, b: Any, out: Any=None) -> Tensor:
         """Every element of a times every element of b, both flat."""
@@ -549,17 +561,17 @@ class Tensor:
         """The array with cells before and after each axis."""
     def partition(self, kth: Kth, axis: int=-1, kind: str='introselect', order: Any=None) -> None:
         """`partition` in place, as NumPy's method."""
-    def percentile(self, q: Any, /, axis: Axis=None, out: Tensor | None=None, overwrite_input: bool=False, method: str='linear', keepdims: bool=False, *, weights: Any=None) -> Tensor:
+    def percentile(self, q: Any, axis: Axis=None, out: Tensor | None=None, overwrite_input: bool=False, method: str='linear', keepdims: bool=False, *, weights: Any=None) -> Tensor:
         """The q-th percentiles (0 to 100) over axes: `quantile` of q / 100."""
     def permute(self, *axes: Any) -> Tensor:
         """Axes reordered, as a view; without arguments, reversed."""
     def permute_dims(self, *axes: Any) -> Tensor:
         """Axes reordered, as a view; without arguments, reversed."""
-    def positive(self) -> Tensor:
+    def positive(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x itself, in memory of its own."""
-    def pow(self, y: Any, /) -> Tensor:
+    def pow(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x to the power y, element by element. Integers stay integers, and wrap; a negative integer exponent is refused."""
-    def power(self, y: Any, /) -> Tensor:
+    def power(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x to the power y, element by element. Integers stay integers, and wrap; a negative integer exponent is refused."""
     def prod(self, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: bool=False, initial: Any=None, where: Any=True) -> Tensor:
         """Product over axes (all of them by default); of integers in 64 bits, of nothing 1."""
@@ -567,34 +579,34 @@ class Tensor:
         """Range over axes, from the smallest element to the largest."""
     def put(self, ind: Any, v: Any, mode: str='raise') -> None:
         """Write values `v`, again and again, at positions `ind` in the flat array; recorded. `mode` as in `take`."""
-    def quantile(self, q: Any, /, axis: Axis=None, out: Tensor | None=None, overwrite_input: bool=False, method: str='linear', keepdims: bool=False, *, weights: Any=None) -> Tensor:
+    def quantile(self, q: Any, axis: Axis=None, out: Tensor | None=None, overwrite_input: bool=False, method: str='linear', keepdims: bool=False, *, weights: Any=None) -> Tensor:
         """The q-th quantiles (0 to 1) over axes, by one of NumPy's methods; the axes of q come first. NaN wins."""
-    def rad2deg(self) -> Tensor:
+    def rad2deg(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """An angle in radians, in degrees."""
-    def radians(self) -> Tensor:
+    def radians(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """An angle in degrees, in radians."""
     def ravel(self, order: str='C') -> Tensor:
         """All elements on one axis: a view where memory allows, otherwise a copy."""
     @property
     def real(self) -> Tensor:
         """The real parts, as a view; of real numbers, themselves."""
-    def reciprocal(self) -> Tensor:
+    def reciprocal(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """1 / x; of integers without its fraction."""
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> tape.Handle:
         """Call `hook(tensor)` whenever backward has added to `.grad` of this leaf; GradError for any other tensor."""
-    def relu(self) -> Tensor:
+    def relu(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x where positive, otherwise 0; NaN stays NaN. Its derivative at 0 is 0."""
-    def relu6(self) -> Tensor:
+    def relu6(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x, not below 0 and not above 6, where its derivative is 0."""
-    def remainder(self, y: Operand, /) -> Tensor:
+    def remainder(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x - y floor(x / y), with the sign of y; of integers by 0 it is 0, with a warning."""
     def repeat(self, repeats: Any, axis: int | None=None) -> Tensor:
         """Each element along an axis (of the flat array by default) so many times, one number for all or one for each."""
-    def reshape(self, *sizes: Any, shape: Any=None, order: str='C', copy: bool | None=None) -> Tensor:
+    def reshape(self, shape: Any=..., *sizes: Any, order: str='C', copy: bool | None=None) -> Tensor:
         """The same elements in another shape; one extent may be -1. A view where NumPy gives one, otherwise a copy."""
-    def right_shift(self, y: Operand, /) -> Tensor:
+    def right_shift(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Bits moved down by y places, the sign kept; where y is negative or too large, 0 or -1 is left."""
-    def rint(self) -> Tensor:
+    def rint(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """The nearest integer, the even one of two; of both parts of a complex number."""
     def roll(self, shift: Axes, axis: Axes | None=None) -> Tensor:
         """Elements moved on by `shift` places along axes, those beyond the end to the front; flat where `axis` is None."""
@@ -603,68 +615,68 @@ class Tensor:
     def rot90(self, k: int=1, axes: Sequence[int]=...) -> Tensor:
         """Turned by `k` quarters in the plane of two axes, from the first to the second; a view."""
     def round(self, decimals: int=0, out: Tensor | None=None) -> Tensor:
-        """x rounded to `decimals` places, a half to the even neighbour; before the point where it is negative."""
-    def rsqrt(self) -> Tensor:
+        """Elements rounded to `decimals` places, a half to the even neighbour; before the point where it is negative."""
+    def rsqrt(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """One over the square root; inf at 0, NaN below."""
-    def searchsorted(self, x2: Any, /, side: str='left', sorter: Any=None) -> Tensor:
-        """Where values x2 belong in a sorted 1-D x1 (int64): before equal elements, or behind them ("right")."""
-    def selu(self) -> Tensor:
+    def searchsorted(self, v: Any, side: str='left', sorter: Any=None) -> Tensor:
+        """Where values v belong in a sorted 1-D a (int64): before equal elements, or behind them ("right")."""
+    def selu(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """An elu scaled to keep mean 0 and variance 1. Source: G. Klambauer et al., arXiv:1706.02515."""
-    def sigmoid(self) -> Tensor:
+    def sigmoid(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """1 / (1 + exp(-x)), right down to the smallest subnormal."""
-    def sign(self) -> Tensor:
+    def sign(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """-1, 0 or 1, and z / |z| of a complex number; NaN stays NaN."""
-    def signbit(self) -> Tensor:
+    def signbit(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Is the sign bit set, as of -0.0?"""
-    def silu(self) -> Tensor:
+    def silu(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x / (1 + exp(-x)). Source: S. Elfwing, E. Uchibe, K. Doya, arXiv:1702.03118."""
-    def sin(self) -> Tensor:
+    def sin(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Sine of x in radians, right to the last places for every finite x."""
-    def sinc(self) -> Tensor:
+    def sinc(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """sin(pi x) / (pi x), 1 at 0 and exactly 0 at the other integers."""
-    def sinh(self) -> Tensor:
+    def sinh(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Hyperbolic sine."""
     def softmax(self, axis: int=-1) -> Tensor:
         """Exponentials that sum to 1 along an axis; zeros, with gradient 0, where all of x is -inf."""
-    def softplus(self) -> Tensor:
+    def softplus(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """log(1 + exp(x)) without overflow."""
     def softshrink(self, lambd: Any=0.5) -> Tensor:
         """x moved towards 0 by lambd, at most to 0."""
-    def softsign(self) -> Tensor:
+    def softsign(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x / (1 + |x|)."""
     def sort(self, axis: int=-1, kind: str | None=None, order: Any=None, *, stable: bool | None=None, descending: bool=False) -> None:
         """Put the elements along an axis in order, in place, as NumPy's method."""
-    def spacing(self) -> Tensor:
+    def spacing(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """The distance from x to the next number away from zero, with the sign of x; of float16 to the next larger one."""
     def split(self, indices_or_sections: Sections, axis: int=0) -> list[Tensor]:
         """Parts of an axis as views: so many of equal size, or cut before these indices. (PyTorch's counts are sizes.)"""
-    def sqrt(self) -> Tensor:
+    def sqrt(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Square root; NaN below zero."""
-    def square(self) -> Tensor:
+    def square(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x times itself."""
     def squeeze(self, axis: Axes | None=None) -> Tensor:
         """Axes of size 1 removed (all of them, or those named), as a view."""
     def std(self, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, ddof: float=0, keepdims: bool=False, *, where: Any=True, mean: Any=None, correction: float | None=None) -> Tensor:
         """Standard deviation over axes, the square root of `var`; of equal elements it is 0, with all derivatives."""
-    def sub(self, y: Operand, /) -> Tensor:
+    def sub(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Difference, element by element."""
-    def subtract(self, y: Operand, /) -> Tensor:
+    def subtract(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Difference, element by element."""
     def sum(self, axis: Axis=None, dtype: Any=None, out: Tensor | None=None, keepdims: bool=False, initial: Any=None, where: Any=True) -> Tensor:
         """Sum over axes (all of them by default), in a fixed order: the same bits for any number of threads."""
     def swapaxes(self, axis1: int, axis2: int) -> Tensor:
         """Two axes exchanged, as a view."""
-    def swish(self) -> Tensor:
+    def swish(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x / (1 + exp(-x)). Source: S. Elfwing, E. Uchibe, K. Doya, arXiv:1702.03118."""
     def take(self, indices: Any, axis: int | None=None, out: Any=None, mode: str='raise') -> Tensor:
         """Elements, or slices along an axis, at integer positions."""
     def take_along_axis(self, indices: Any, axis: int | None=-1) -> Tensor:
         """Elements at positions along an axis, one for each element of `indices`; other axes broadcast."""
-    def tan(self) -> Tensor:
+    def tan(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Tangent of x in radians, right to the last places for every finite x."""
-    def tanh(self) -> Tensor:
+    def tanh(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Hyperbolic tangent."""
-    def tanhshrink(self) -> Tensor:
+    def tanhshrink(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x - tanh(x), whose relative accuracy is kept next to 0."""
     def tile(self, reps: Any) -> Tensor:
         """The array laid side by side `reps` times on each axis; one number counts for the last axis."""
@@ -672,6 +684,12 @@ class Tensor:
         """The tensor on another device, or in another dtype; itself where nothing changes."""
     def to_device(self, device: str, /, *, stream: Any=None) -> Tensor:
         """The tensor on another device; itself where it is there. The array API's word for `to`; `stream` means nothing."""
+    def to_numpy(self) -> ndarray:
+        """The content as a NumPy array; on the cpu a view of the same memory, on mlx too, for reading only."""
+    def tobytes(self, order: str='C') -> bytes:
+        """The numbers' bytes, on whatever device, along the last axis first, or along the first with order="F"."""
+    def tofile(self, fid: Any, sep: str='', format: str='%s') -> None:
+        """Write the numbers' bytes to a file, or with `sep` their texts; a path is written whole or not at all."""
     def topk(self, k: int, axis: int=-1, largest: bool=True, sorted: bool=True) -> tuple[Tensor, Tensor]:
         """The k largest (or smallest) elements along an axis and their places (int64), always in order."""
     def trace(self, offset: int=0, axis1: int=0, axis2: int=1, dtype: Any=None, out: Any=None) -> Tensor:
@@ -686,9 +704,9 @@ class Tensor:
         """A view without the zeros at the front ("f") and back ("b") of an axis (of all axes by default)."""
     def triu(self, k: int=0, *, out: Any=None) -> Tensor:
         """The last two axes with zeros below the k-th diagonal."""
-    def true_divide(self, y: Operand, /) -> Tensor:
+    def true_divide(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Quotient, element by element, in a float dtype."""
-    def trunc(self) -> Tensor:
+    def trunc(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x without its fraction: the nearest integer towards zero."""
     def unbind(self, axis: int=0) -> tuple[Tensor, ...]:
         """The slices along an axis, which vanishes; views, but of one axis its elements as values."""
@@ -706,7 +724,7 @@ class Tensor:
         """The same memory as another dtype (None: as it is); of another size it divides or joins along the last axis."""
     def vsplit(self, indices_or_sections: Sections) -> list[Tensor]:
         """`split` along axis 0 of two axes or more."""
-    def xlogy(self, y: Operand, /) -> Tensor:
+    def xlogy(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x log(y), 0 where x is 0."""
 def fresh(raw: Any, node: Any=None) -> Tensor: ...
 def view_of(storage: Storage, raw: Any, steps: Steps, root: Root, node: Any, is_value: bool=False) -> Tensor: ...

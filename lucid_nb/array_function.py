@@ -68,4 +68,4 @@ def _tensors(value: Any) -> Any:
     return tensor(value) if isinstance(value, np.ndarray) and value.dtype.kind in "biufc" else value
 
 
-Tensor.__array_function__ = array_function        # type: ignore[attr-defined]
+Tensor.__array_function__ = array_function  # type: ignore[method-assign]

@@ -119,7 +119,7 @@ def _is_common(test: Any, a: Any, b: Any, max_work: int | None) -> bool:
 
 
 def require(a: Any, dtype: Any = None, requirements: str | Iterable[str] | None = None, *,
-            device: Any = None) -> Tensor:
+            device: Any = None, like: Any = None) -> Tensor:
     """A tensor of a dtype that meets NumPy's requirements on memory; itself where it does, otherwise a copy.
 
     They are, as letters or in a list of words, "C" and "F", the order of memory where there are strides, "W", to be
@@ -136,7 +136,7 @@ def require(a: Any, dtype: Any = None, requirements: str | Iterable[str] | None 
     needs = {NEEDS[str(word).upper()] for word in words}
     if {"C", "F"} <= needs:
         raise ConfigError("require: both C and F are required. Name one of them.")
-    found = asarray(a, dtype, device=device)
+    found = asarray(a, dtype, device=device, like=like)
     for order in needs & {"C", "F"}:
         found = in_order("require", found, order)
     flags = getattr(found.raw, "flags", None)

@@ -194,7 +194,8 @@ def _install() -> None:
     Tensor.__dlpack__, Tensor.__dlpack_device__ = lent, dlpack_device  # type: ignore
     Tensor.__cuda_array_interface__ = property(cuda_array_interface)  # type: ignore
     Tensor.__buffer__, Tensor.__reduce__ = buffer, reduce  # type: ignore[method-assign]
-    Tensor.mlx, Tensor.eval = mlx, evaluated  # type: ignore[attr-defined]
+    Tensor.mlx, Tensor.eval = mlx, evaluated  # type: ignore[method-assign]
+    Tensor.to_numpy = Tensor.numpy  # type: ignore[method-assign]    # by this name matplotlib asks for it
 
 
 _install()

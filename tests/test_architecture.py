@@ -250,8 +250,9 @@ assert [case.values for case in oracles.cases()].count(("versine", "float32")) =
 test_records.check_values("versine", oracles.drawn(test_records.RECORDS["versine"], "float32", 20))
 check_grad(lnb.versine, x)
 import stubs
-assert "def versine(x: Operand, /) -> Tensor:" in stubs.package_text()
-assert '    def versine(self) -> Tensor:\\n        \"\"\"1 - cos(x), exact for small x.\"\"\"' in stubs.tensor_text()
+assert f"def versine(x: Operand, /, {stubs.OPTIONS}) -> Tensor:" in stubs.package_text()
+method = f'    def versine(self, {stubs.OPTIONS}) -> Tensor:\\n        \"\"\"1 - cos(x), exact for small x.\"\"\"'
+assert method in stubs.tensor_text()
 print("derived")
 """
 

@@ -12,7 +12,7 @@ from .data import from_host, place_of
 
 
 @public(method=False)
-def bartlett(M: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+def bartlett(M: int, *, dtype: Any = None, device: Any = None) -> Tensor:
     """M numbers that rise from 0 to 1 and fall again in straight lines (M. Bartlett, 1950).
 
     >>> import lucid_nb as lnb
@@ -23,7 +23,7 @@ def bartlett(M: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 @public(method=False)
-def blackman(M: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+def blackman(M: int, *, dtype: Any = None, device: Any = None) -> Tensor:
     """M numbers 0.42 - 0.5 cos(x) + 0.08 cos(2 x), x from 0 to 2 pi (R. Blackman and J. Tukey, 1958).
 
     >>> import lucid_nb as lnb
@@ -34,7 +34,7 @@ def blackman(M: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 @public(method=False)
-def hamming(M: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+def hamming(M: int, *, dtype: Any = None, device: Any = None) -> Tensor:
     """M numbers 0.54 - 0.46 cos(x), x from 0 to 2 pi (R. Hamming).
 
     >>> import lucid_nb as lnb
@@ -45,7 +45,7 @@ def hamming(M: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 @public(method=False)
-def hanning(M: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+def hanning(M: int, *, dtype: Any = None, device: Any = None) -> Tensor:
     """M numbers 0.5 - 0.5 cos(x), x from 0 to 2 pi (J. von Hann).
 
     >>> import lucid_nb as lnb
@@ -56,7 +56,7 @@ def hanning(M: int, /, *, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 @public(method=False)
-def kaiser(M: int, beta: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+def kaiser(M: int, beta: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """M numbers i0(beta * sqrt(1 - x**2)) / i0(beta), x from -1 to 1 (J. Kaiser); differentiable by a tensor `beta`.
 
     >>> import lucid_nb as lnb

@@ -38,7 +38,7 @@ def is_available() -> bool:
 
 def _shortcoming() -> str | None:
     """Why kernels cannot be compiled for a device that is there, with the remedy."""
-    version = cuda.cudadrv.driver.get_version()
+    version = cuda.cudadrv.driver.get_version()  # type: ignore[attr-defined]
     if version < LEAST:
         return f"The driver knows CUDA {version[0]}.{version[1]}, and programs are for {LEAST[0]}.{LEAST[1]}. {UPDATE}"
     if not cuda.is_available():

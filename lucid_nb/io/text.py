@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import backend, dtypes
 from ..array import Tensor
-from ..creation.data import from_host
+from ..creation.data import from_host, place_of
 from ..errors import ConfigError, DTypeError
 from .writing import is_path, write_whole
 
@@ -72,7 +72,7 @@ def fromregex(file: Any, regexp: Any, dtype: Any, encoding: str | None = None, *
 
 
 def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offset: int = 0, *,
-             device: Any = None) -> Tensor:
+             device: Any = None, like: Any = None) -> Tensor:
     """The numbers of a raw file, as `tofile` writes it, or of a text parted by `sep`; of one axis.
 
     >>> import tempfile
@@ -82,7 +82,8 @@ def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offs
     tensor([1, 2, 3], dtype=uint8)
     """
     wanted = dtypes.as_dtype("fromfile", dtype)
-    return _placed("fromfile", _called("fromfile", np.fromfile, file, wanted, count, sep, offset), dtype, device)
+    return _placed("fromfile", _called("fromfile", np.fromfile, file, wanted, count, sep, offset), dtype,
+                   place_of(device, like))
 
 
 def _read(op: str, read: Callable, device: Any, fname: Any, dtype: Any, *how: Any, **options: Any) -> Any:

@@ -18,7 +18,7 @@ from .solves import inv, lstsq
 
 
 @public(method=False)
-def roots(p: Any, /) -> Tensor:
+def roots(p: Any) -> Tensor:
     """The roots of a polynomial, as the eigenvalues of its companion matrix; differentiable where they differ.
 
     p: coefficients of one axis, the highest power first; zeros in front and behind are looked for on the host. Complex
@@ -43,7 +43,7 @@ def roots(p: Any, /) -> Tensor:
 
 
 @public(method=False)
-def poly(seq_of_zeros: Any, /) -> Tensor:
+def poly(seq_of_zeros: Any) -> Tensor:
     """The polynomial whose highest coefficient is 1, of these roots, or of the eigenvalues of a square matrix.
 
     ShapeError, a ValueError, for other shapes.

@@ -71,7 +71,7 @@ def _on(like: Tensor, found: np.ndarray) -> Tensor:
 
 
 @public(method=False)
-def sort_complex(a: Any, /) -> Tensor:
+def sort_complex(a: Any) -> Tensor:
     """Numbers as complex ones, in order of the real parts, equal ones in order of the imaginary parts; differentiable.
 
     complex64 of integers of 16 bits or less and of complex64, otherwise complex128.
@@ -87,7 +87,7 @@ def sort_complex(a: Any, /) -> Tensor:
 
 
 @public(method=False)
-def real_if_close(a: Any, /, tol: float = 100) -> Tensor:
+def real_if_close(a: Any, tol: float = 100) -> Tensor:
     """The real parts, where no imaginary part is as large as `tol`; otherwise the numbers as they are.
 
     `tol` above 1 counts units in the last place of 1.

@@ -41,7 +41,7 @@ def _result(found: Tensor, as_numpys: bool) -> Any:
 
 
 @public(method=False)
-def polyval(p: Any, x: Any, /) -> Any:
+def polyval(p: Any, x: Any) -> Any:
     """The values of a polynomial at x, by Horner's rule; of NumPy's `poly1d` x, the polynomial of a polynomial.
 
     p: coefficients of one axis, the highest power first. Differentiable by both.
@@ -60,7 +60,7 @@ def polyval(p: Any, x: Any, /) -> Any:
 
 
 @public(method=False)
-def polyadd(a1: Any, a2: Any, /) -> Any:
+def polyadd(a1: Any, a2: Any) -> Any:
     """The sum of two polynomials.
 
     >>> import lucid_nb as lnb
@@ -73,7 +73,7 @@ def polyadd(a1: Any, a2: Any, /) -> Any:
 
 
 @public(method=False)
-def polysub(a1: Any, a2: Any, /) -> Any:
+def polysub(a1: Any, a2: Any) -> Any:
     """The difference of two polynomials.
 
     >>> import lucid_nb as lnb
@@ -92,7 +92,7 @@ def _without_zeros(x: Tensor) -> Tensor:
 
 
 @public(method=False)
-def polymul(a1: Any, a2: Any, /) -> Any:
+def polymul(a1: Any, a2: Any) -> Any:
     """The product of two polynomials, without zeros in front.
 
     >>> import lucid_nb as lnb
@@ -104,7 +104,7 @@ def polymul(a1: Any, a2: Any, /) -> Any:
 
 
 @public(method=False)
-def polydiv(u: Any, v: Any, /) -> tuple[Any, Any]:
+def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     """Quotient and remainder of two polynomials; the remainder without what is nearly 0 in front. Differentiable.
 
     >>> import lucid_nb as lnb
@@ -130,7 +130,7 @@ def polydiv(u: Any, v: Any, /) -> tuple[Any, Any]:
 
 
 @public(method=False)
-def polyder(p: Any, /, m: int = 1) -> Any:
+def polyder(p: Any, m: int = 1) -> Any:
     """The derivative of a polynomial, of order m.
 
     >>> import lucid_nb as lnb
@@ -146,7 +146,7 @@ def polyder(p: Any, /, m: int = 1) -> Any:
 
 
 @public(method=False)
-def polyint(p: Any, /, m: int = 1, k: Any = None) -> Any:
+def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     """The integral of a polynomial, m times; `k`: the constant of each time, or one for all, 0 by default.
 
     >>> import lucid_nb as lnb
