@@ -6,6 +6,7 @@ only these.
 """
 
 from builtins import IndexError as BuiltinIndexError
+from sys import _getframe as getframe
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,11 +16,12 @@ from ..apply import apply, as_array, as_operand, check_fits, joined
 from ..array import Tensor, fresh, modes
 from ..backend import Table
 from ..batched import Chosen
-from ..errors import DeviceError, DTypeError, IndexError, ShapeError
+from ..errors import DeviceError, DTypeError, IndexError, LucidError, ShapeError
 from ..op import Info, Primitive, constant, registry
-from ..register import public
+from ..register import TENSORS, public
 from ..shapes import Shape
-from ..storage import Permute, Slice
+from ..storage import READ_ONLY, Permute, Slice
+from ..tape import user_place
 from .movement import as_tensor, deliver, duplicate, permute_dims, reshape
 from .positions import (
     WHOLE,
@@ -134,6 +136,13 @@ def refuse_index(parts: tuple, shape: tuple[int, ...]) -> NoReturn:
 def getitem(self: Tensor, index: Any) -> Tensor:
     """NumPy's indexing. Basic indices give views; integers only, a value; arrays and masks, a copy."""
     parts = index if type(index) is tuple else (index,)
+    raw = self.raw
+    if type(raw) is np.ndarray and self.node is None and INTEGERS.issuperset(map(type, parts)) and (
+            len(parts) == raw.ndim and ((storage := self.storage) is None or storage.generation == self.generation)):
+        try:
+            return Tensor(np.array(raw[parts]), None, True)
+        except BuiltinIndexError:
+            refuse_index(parts, self.shape)
     if not is_basic(parts):
         try:
             plain_parts = tuple([plain(part, self.device) for part in parts])
@@ -196,8 +205,46 @@ def _rows(view: Tensor, found: Advanced) -> tuple[Tensor, Shape]:
 
 
 # ------------------------------------------------------------------------------------------------ writing
+INTEGERS = frozenset((int,))
+BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
+HELD = {"f": (float, int), "c": (complex, float, int), "i": (int,), "u": (int,), "b": (bool,)}     # without a cast
+
+
+def _is_outside_graphs(x: Tensor) -> bool:
+    """Is it NumPy's memory, known as it is now, which no graph knows?"""
+    storage = x.storage
+    return type(x) in TENSORS and type(x.raw) is np.ndarray and x.node is None and (
+        storage is None or (storage.generation == x.generation and x.root.node is None))
+
+
+def _wrote_plainly(x: Tensor, index: Any, value: Any) -> bool:
+    """Write numbers, or a tensor of the same dtype, into memory outside of graphs; False for the general road."""
+    if x.is_value or not _is_outside_graphs(x) or not x.raw.flags.writeable or (
+            not BASIC.issuperset(map(type, index)) if type(index) is tuple else type(index) not in BASIC):
+        return False
+    storage = x.storage or x.share()
+    if storage.raw is not x.raw and (x.root.is_unrecorded or any([type(step) in READ_ONLY for step in x.steps])):
+        return False
+    if type(value) is Tensor:
+        if not _is_outside_graphs(value) or value.raw.dtype != x.raw.dtype:
+            return False
+        if value.storage is storage:               # the store that ends `x[1:3] *= 10` is done, others may overlap
+            return value.steps == (*x.steps, Slice(index if type(index) is tuple else (index,)))
+        value = value.raw
+    elif type(value) not in HELD.get(x.raw.dtype.kind, ()):
+        return False
+    try:
+        x.raw[index] = value
+    except (ValueError, TypeError, BuiltinIndexError, OverflowError, LucidError):      # the general road says it
+        return False
+    storage.version.write("setitem", user_place(getframe(2)))
+    return True
+
+
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """NumPy's assignment, and differentiable: the tensor's content becomes a new value that depends on both."""
+    if _wrote_plainly(self, index, value):
+        return
     parts = index if type(index) is tuple else (index,)
     self.check_writable("setitem")
     value = value if type(value) is Chosen else as_value(self, value)

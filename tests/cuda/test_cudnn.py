@@ -85,7 +85,7 @@ def test_few_channels_of_an_undivided_layer_are_for_the_library():
     ("float16", Rules(False, False), {"TENSOR_CORE", "DOWN_CONVERT_INPUTS"}),
     ("float64", Rules(False, False), {"TENSOR_CORE", "DOWN_CONVERT_INPUTS"}),
     ("float32", Rules(False, True), {"FFT", *(name for name in vars(FakeCudnn.numerical_note) if "WINOGRAD" in name)}),
-], ids=str)
+], ids=["plain", "tf32", "half", "double", "winograd"])
 def test_algorithms_are_let_in_as_settings_allow(dtype, allowed, lets_in):
     refused = set(cudnn.refused_notes(np.dtype(dtype), allowed))
     assert refused == set(vars(FakeCudnn.numerical_note)) - lets_in
