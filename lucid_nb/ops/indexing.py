@@ -137,8 +137,9 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     """NumPy's indexing. Basic indices give views; integers only, a value; arrays and masks, a copy."""
     parts = index if type(index) is tuple else (index,)
     raw = self.raw
-    if type(raw) is np.ndarray and self.node is None and INTEGERS.issuperset(map(type, parts)) and (
-            len(parts) == raw.ndim and ((storage := self.storage) is None or storage.generation == self.generation)):
+    if type(raw) is np.ndarray and self.node is None and type(self) in TENSORS and len(parts) == raw.ndim and (
+            INTEGERS.issuperset(map(type, parts)) and (
+                (storage := self.storage) is None or storage.generation == self.generation)):
         try:
             return Tensor(np.array(raw[parts]), None, True)
         except BuiltinIndexError:
@@ -223,7 +224,7 @@ def _wrote_plainly(x: Tensor, index: Any, value: Any) -> bool:
             not BASIC.issuperset(map(type, index)) if type(index) is tuple else type(index) not in BASIC):
         return False
     storage = x.storage or x.share()
-    if storage.raw is not x.raw and (x.root.is_unrecorded or any([type(step) in READ_ONLY for step in x.steps])):
+    if x.root.is_unrecorded or (x.steps and any([type(step) in READ_ONLY for step in x.steps])):
         return False
     if type(value) is Tensor:
         if not _is_outside_graphs(value) or value.raw.dtype != x.raw.dtype:

@@ -335,6 +335,8 @@ def test_complex_special_values_are_those_of_numpy(name, dtype):
     z = np.array([complex(a, b) for a in parts for b in parts], dtype)
     with np.errstate(all="ignore"):
         found, expected = apply(f"{name}_{dtype}", z), getattr(np, name)(z)
+        if name == "expm1":              # NumPy's has NaN where C and the array API's standard have exp's, less 1
+            expected = np.where(np.isfinite(z), expected, np.exp(z) - 1)
     for a, b in ((found.real, expected.real), (found.imag, expected.imag)):
         np.testing.assert_allclose(a, b, rtol=8 * np.finfo(dtype).eps)
         numbers = ~np.isnan(b) & ~((b == 0) & (np.isnan(z) | np.isinf(z)))      # C leaves the sign of such zeros open
