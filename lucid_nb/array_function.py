@@ -12,6 +12,7 @@ import numpy as np
 from .array import Tensor
 from .creation import tensor
 from .errors import DTypeError
+from .trees import map_leaves
 
 PACKAGE = __package__ or "lucid_nb"
 ADMITTED = (Tensor, np.ndarray, np.memmap)        # other classes of arrays keep a meaning of their own, as masks
@@ -24,8 +25,8 @@ def array_function(self: Tensor, func: Callable, types: Iterable[type], argument
     """What NumPy calls for one of its functions that has a tensor among its arguments."""
     if not all(issubclass(kind, Tensor) or kind in ADMITTED for kind in types):
         return NotImplemented
-    if func.__name__ in WRITERS and isinstance(arguments[0], np.ndarray):
-        return func(*_arrays(arguments), **_arrays(keywords))
+    if func.__name__ in WRITERS and isinstance(next(iter((*arguments, *keywords.values()))), np.ndarray):
+        return _called_on_arrays(func, arguments, keywords)
     own = _own(func)
     if own is None:
         raise DTypeError(f"{func.__module__}.{func.__name__}: lucid_nb has no function of this name. "
@@ -36,7 +37,12 @@ def array_function(self: Tensor, func: Callable, types: Iterable[type], argument
         except DTypeError:
             if func.__name__ not in MOVERS or not _holds_objects(arguments):
                 raise
-    return _tensors(func(*_arrays(arguments), **_arrays(keywords)))
+    return map_leaves(_tensor, _called_on_arrays(func, arguments, keywords))
+
+
+def _called_on_arrays(func: Callable, arguments: tuple, keywords: dict[str, Any]) -> Any:
+    """NumPy's function on arrays in the place of tensors, also of those in lists and tuples."""
+    return func(*map_leaves(_array, arguments), **map_leaves(_array, keywords))
 
 
 def _own(func: Callable) -> Callable | None:
@@ -52,19 +58,13 @@ def _holds_objects(arguments: tuple) -> bool:
     return any(not isinstance(value, Tensor) and np.asarray(value).dtype.kind in "OU" for value in arguments)
 
 
-def _arrays(value: Any) -> Any:
-    """Tensors, also in lists, tuples and dictionaries, as arrays."""
-    if isinstance(value, Tensor):
-        return np.asarray(value)
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_arrays, value))
-    return {name: _arrays(found) for name, found in value.items()} if isinstance(value, dict) else value
+def _array(value: Any) -> Any:
+    """A tensor as an array; anything else as it is."""
+    return np.asarray(value) if isinstance(value, Tensor) else value
 
 
-def _tensors(value: Any) -> Any:
-    """Arrays, also in lists and tuples, as tensors."""
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_tensors, value))
+def _tensor(value: Any) -> Any:
+    """An array of numbers as a tensor; anything else as it is."""
     return tensor(value) if isinstance(value, np.ndarray) and value.dtype.kind in "biufc" else value
 
 

@@ -236,7 +236,7 @@ def scalar_function(general: Elementwise) -> Callable:
             return apply(op, (scalar, x) if is_first else (x, scalar))
         edge = x.node
         if edge is None or (anywhere.blocks and not modes.enabled):
-            return Tensor(result) if type(result) is ndarray else fresh(result)
+            return plain(result) if type(result) is ndarray else fresh(result)
         if x.dtype != constant.dtype:                  # an integer tensor has no edge, so this promoted a float
             inputs, edges = ((constant, x), (None, edge)) if is_first else ((x, constant), (edge, None))
             return recorded(op, inputs, edges, result, None)

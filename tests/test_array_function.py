@@ -65,7 +65,7 @@ def test_gradients_go_through_functions_of_numpy():
 
 @pytest.mark.parametrize("call, wanted", [
     ("copyto(target, t)", [7.0, 8.0, 9.0]), ("put(target, [0, 2], t[:2])", [7.0, 1.0, 8.0]),
-    ("putmask(target, target > 1, t)", [0.0, 1.0, 9.0])])
+    ("putmask(target, target > 1, t)", [0.0, 1.0, 9.0]), ("copyto(dst=target, src=t)", [7.0, 8.0, 9.0])])
 def test_functions_that_write_arrays_take_tensors(call, wanted):
     target = np.arange(3.0)
     eval(call, {"copyto": np.copyto, "put": np.put, "putmask": np.putmask, "target": target,

@@ -152,13 +152,12 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         parts = plain_parts
         if not is_basic(parts):
             return _read_advanced(self.refresh(), parts)
-    raw = self.raw
     try:
         if type(raw) is not np.ndarray:
             parts = shapes.check_index(parts, self.shape)
         elif len(parts) < raw.ndim:                       # no element, so NumPy's own view will do
             return self.moved(Slice(parts), raw[parts])
-        if len(parts) == len(self.raw.shape) and all([type(part) is int for part in parts]):
+        if len(parts) == len(raw.shape) and INTEGERS.issuperset(map(type, parts)):
             return self.element(parts)
         return self.moved(Slice(parts))
     except (BuiltinIndexError, OverflowError) as error:
