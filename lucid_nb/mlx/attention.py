@@ -67,7 +67,8 @@ def _factors(drop: Drop, q: mx.array, k: mx.array) -> mx.array:
     if drop is None:
         return constant(1, q.dtype)
     threshold, first_key, second_key, stream = drop
-    batch, heads, rows, cols = (*q.shape[:3], k.shape[2])
+    batch, heads, rows = q.shape[:3]
+    cols = k.shape[2]
     tiles = (-(-rows // TILE_ROWS), -(-cols // TILE_KEYS))
     count = batch * heads * tiles[0] * TILE_ROWS * tiles[1] * TILE_KEYS
     words = random_bits(first_key, second_key, stream, count)
