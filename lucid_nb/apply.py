@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import eq, ne
 from types import FrameType
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy import ndarray
@@ -121,6 +122,14 @@ def _number(op: str, value: np.generic, device: str, given: Sequence[np.dtype]) 
     return fresh(backend.table(device).from_numpy(array.astype(dtype)))
 
 
+free: WeakValueDictionary[int, Tensor] = WeakValueDictionary()      # by identity: those that Tensor.free() freed
+
+
+def is_free(tensor: Tensor) -> bool:
+    """Does the tensor go where the other operands of an op are?"""
+    return free.get(id(tensor)) is tensor
+
+
 def operands(op: str, values: Sequence[Any], integers: tuple[int, ...] = ()) -> list[Any]:
     """Tensors, all on one device; Python scalars stay as they are, being weak, unless there is nothing else.
 
@@ -146,6 +155,10 @@ def operands(op: str, values: Sequence[Any], integers: tuple[int, ...] = ()) -> 
         else:
             found.append(as_operand(op, value, device))
     kinds = list(dict.fromkeys(value.device for value in found if isinstance(value, Tensor)))
+    if len(kinds) > 1 and free:
+        bound = [value.device for value in found if isinstance(value, Tensor) and not is_free(value)]
+        kinds = list(dict.fromkeys(bound)) or kinds[:1]
+        found = [value.to(kinds[0]) if isinstance(value, Tensor) and is_free(value) else value for value in found]
     if len(kinds) > 1:
         raise DeviceError(f"{op}: operands live on {kinds[0]} and {kinds[1]}. Use .to({kinds[0]!r}) on one of them.")
     if not kinds and found:
@@ -164,10 +177,13 @@ def _are_alike(values: Sequence[Any], kind: type) -> bool:
 
 # ---------------------------------------------------------------------------------------------- calling ops
 instead: list[Callable[..., Any]] = []     # what a trace does with calls while it lasts; see fusion/trace.py
+learners: list[Callable[..., None]] = []   # who notes calls; see remembered.py
 
 
 def apply(op: Elementwise | Primitive, values: Sequence[Any], params: Params = None) -> Any:
     """Run an op on tensors, and on what becomes one; record it where a gradient may be asked for."""
+    if op.parts is not None and (instead or (tape.anywhere.blocks and tape.modes.counter is not None)):
+        return op.parts(*values, **(params or {}))         # each part is fused, or counted
     if instead:
         for trace in instead[-1:]:             # one of another thread may end at any moment
             found = trace(op, values, params)
@@ -192,11 +208,14 @@ def apply(op: Elementwise | Primitive, values: Sequence[Any], params: Params = N
         raise out_of_memory(op.name, f"a call on shapes {given}", error) from error
     if tape.anywhere.blocks and tape.modes.counter is not None:
         tape.modes.counter.count(op, raws, result, params)
-    if tape.is_recording():
-        edges = tuple([x.node for x in tensors])
-        if edges.count(None) != len(edges):
-            return recorded(op, tensors, edges, result, params)
-    return tuple([fresh(r) for r in result]) if type(result) is tuple else fresh(result)
+    edges = tuple([x.node for x in tensors]) if tape.is_recording() else ()
+    if edges.count(None) != len(edges):
+        found = recorded(op, tensors, edges, result, params)
+    else:
+        found = tuple([fresh(r) for r in result]) if type(result) is tuple else fresh(result)
+    for note in learners[:] if learners else ():
+        note(op, values, params, found)
+    return found
 
 
 def compare(op: Elementwise, values: Sequence[Any]) -> Any:

@@ -24,6 +24,7 @@ COMPARISONS = frozenset("greater greater_equal less less_equal equal not_equal".
 RESULT = -1                     # in `keeps`: the primitive's result instead of an input
 registry: dict[str, "Elementwise | Primitive"] = {}
 Step = Callable[[Sequence[Any], Any], tuple[Any, ...]]       # from what was saved and a cotangent to the gradients
+compiling: list[Callable] = []       # are told when an op is compiled: the table of the device, op, key, compiled
 
 
 @dataclass
@@ -92,6 +93,8 @@ class Compiled:
 class Elementwise:
     """A scalar formula as an op."""
 
+    parts = None
+
     def __init__(self, name: str, outputs: tuple[expr.Expr, ...], arity: int, facts: Facts | None = None, *,
                  integers: tuple[int, ...] = (), of_complex: "Elementwise | None" = None) -> None:
         self.name, self.outputs, self.arity, self.facts = name, outputs, arity, facts or Facts()
@@ -144,6 +147,8 @@ class Elementwise:
         if found is None:
             table = backend.of(raws[0])
             found = self.compiled[key] = self._compile(table, tuple([table.dtype_of(raw) for raw in raws]))
+            for tell in compiling:
+                tell(table, self, key, found)
         return found
 
     def typing(self, given: tuple[np.dtype, ...], device: str = "cpu") -> tuple[tuple[expr.Expr, ...], list[np.dtype]]:
@@ -310,6 +315,7 @@ class Primitive:
     """
 
     push: Any = None            # of a user's op that says how tangents pass: (node, tangents, call) to those of results
+    parts: Callable[..., Any] | None = None     # the op by other ops, on tensors; see ops/composite.py
 
     def __init__(self, name: str, forward: Callable, pullback: Callable | None, keeps: tuple[int, ...] = (),
                  linear: tuple[tuple[int, ...], ...] = (), flops: Callable[[Any], float] | None = None,

@@ -20,7 +20,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
     "errors", "config", "dtypes", "dlpack", "recycling", "shapes", "trees", "windows", "expr", "vocabulary",
     "flops", "program", "printing", "backend", "storage", "tape", "graph", "facts", "op", "batched", "views",
-    "chains", "array", "apply", "lifting", "anomaly", "backward", "forward", "register", "calls", "ops", "ufuncs",
+    "chains", "array", "apply", "lifting", "anomaly", "backward", "forward", "register", "remembered", "calls", "ops", "ufuncs",
     "explicit", "creation", "host", "interop", "array_function", "array_api", "fusion", "vectorize", "autograd",
     "random", "testing", "special", "lib", "linalg", "fft", "einops", "nn", "optim", "data", "io", "models", "onnx",
     "visual", "distributed", "commands", "__main__"]

@@ -6,12 +6,12 @@ from typing import Any
 from ..array import Tensor
 from ..creation import empty
 from ..errors import ConfigError
-from ..ops.window import check_mode, convolve, convolve_transposed
+from ..ops.window import check_mode
 from ..shapes import as_integer
 from ..windows import Padding, Size, padding_pairs, per_axis
 from . import functional as F
 from . import init
-from .functional.operands import like_weight
+from .functional.convolution import convolution, transposed_convolution
 from .module import Module
 from .parameter import Parameter
 
@@ -77,9 +77,8 @@ class _Conv(_ConvNd):
 
     def forward(self, input: Tensor) -> Tensor:
         """The convolved input."""
-        op = f"conv{self.ndim}d"
-        return convolve(op, self.ndim, like_weight(op, input, self.weight), self.weight, self.bias, self.stride,
-                        self.padding, self.dilation, self.groups, self.padding_mode)
+        return convolution(f"conv{self.ndim}d", self.ndim, input, self.weight, self.bias, self.stride, self.padding,
+                           self.dilation, self.groups, self.padding_mode)
 
 
 class Conv1d(_Conv):
@@ -129,10 +128,9 @@ class _ConvTranspose(_ConvNd):
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """The transposed convolution, of an output_size where one is given."""
-        op = f"conv_transpose{self.ndim}d"
-        return convolve_transposed(op, self.ndim, like_weight(op, input, self.weight), self.weight, self.bias,
-                                   self.stride, self.padding, self.output_padding, self.groups, self.dilation,
-                                   output_size)
+        return transposed_convolution(f"conv_transpose{self.ndim}d", self.ndim, input, self.weight, self.bias,
+                                      self.stride, self.padding, self.output_padding, self.groups, self.dilation,
+                                      output_size)
 
     def _extras(self) -> list[tuple[str, Any, Any]]:
         return [*super()._extras(), ("output_padding", self.output_padding, (0,) * self.ndim)]

@@ -229,5 +229,5 @@ def _bias(mask: Any, shape: Shape, like: Tensor, causal: bool) -> Tensor | None:
         raise ShapeError(f"{OP}: attn_mask {mask.shape} for scores {shape}. It must broadcast to them.")
     if shapes.product(mask.shape[:-3]) > 1:
         mask = broadcast_to(mask, (*shape[:-3], *mask.shape[-3:]))
-    batch = shapes.product(mask.shape[:-3])
-    return reshape(mask, batch, *[1] * (3 - mask.ndim), *mask.shape[-3:])
+    flat = (shapes.product(mask.shape[:-3]), *[1] * (3 - mask.ndim), *mask.shape[-3:])
+    return mask if mask.shape == flat else reshape(mask, flat)

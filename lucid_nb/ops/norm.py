@@ -7,6 +7,7 @@ from ..apply import apply
 from ..array import Tensor
 from ..op import RESULT, Info, Primitive
 from ..register import public
+from ..remembered import remembered
 from .movement import as_tensor, astype, reshape
 
 
@@ -49,6 +50,7 @@ def _along_axis(op: Primitive, x: Any, axis: int) -> Tensor:
 
 
 @public()
+@remembered
 def softmax(x: Any, /, axis: int = -1) -> Tensor:
     """Exponentials that sum to 1 along an axis; zeros, with gradient 0, where all of x is -inf.
 
@@ -60,6 +62,7 @@ def softmax(x: Any, /, axis: int = -1) -> Tensor:
 
 
 @public()
+@remembered
 def log_softmax(x: Any, /, axis: int = -1) -> Tensor:
     """Logarithm of softmax along an axis, without underflow."""
     return _along_axis(_log_softmax, x, axis)

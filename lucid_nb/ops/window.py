@@ -8,6 +8,7 @@ from ..array import Tensor
 from ..errors import DTypeError, ShapeError, is_one_of
 from ..op import Info, Primitive
 from ..register import public
+from ..remembered import remembered
 from ..shapes import Window
 from ..storage import Slice
 from ..windows import (
@@ -64,6 +65,7 @@ MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circul
 
 
 # ------------------------------------------------------------------------------------------- convolution
+@remembered
 def convolve(op: str, ndim: int, x: Any, weight: Any, bias: Any, stride: Size, padding: Padding, dilation: Size,
              groups: int, mode: str = "zeros") -> Tensor:
     """The convolution of a batch or of one example over `ndim` axes, padded as one of MODES says."""
@@ -192,6 +194,7 @@ def _spread(x: Tensor, axis: int, spread: int) -> Tensor:
 
 
 # -------------------------------------------------------------------------------------------- transposed
+@remembered
 def convolve_transposed(op: str, ndim: int, x: Any, weight: Any, bias: Any, stride: Size, padding: Padding,
                         output_padding: Size, groups: int, dilation: Size, output_size: Any = None) -> Tensor:
     """The transpose of a convolution, its gradient in the input, as an operation of its own."""

@@ -2,11 +2,16 @@
 
 from typing import Any
 
+import numpy as np
+
 from ... import random
 from ...array import Tensor
 from ...creation import asarray
 from ...errors import AxisError, ConfigError, ShapeError, told
-from ...ops import activation, hyperbolic, norm, rectifier
+from ...ops import activation, hyperbolic, norm, rectifier, selection
+from ...ops.axes import moveaxis
+from ...ops.reduction import argmax
+from ...remembered import remembered
 from ...shapes import normalize_axis
 
 GELU_FORMS = activation.GELU_FORMS
@@ -201,6 +206,7 @@ def glu(input: Any, dim: int | None = None, *, axis: int | None = None) -> Tenso
     return activation.gated(x[(*before, slice(None, half))], x[(*before, slice(half, None))])
 
 
+@remembered
 def softmax(input: Any, dim: int | None = None, *, axis: int | None = None, dtype: Any = None) -> Tensor:
     """exp(x) / sum(exp(x)) along an axis, the last by default; zeros where all of x is -inf.
 
@@ -210,9 +216,35 @@ def softmax(input: Any, dim: int | None = None, *, axis: int | None = None, dtyp
     return norm.softmax(_cast(input, dtype), axis=one_axis("softmax", dim, axis))
 
 
+@remembered
 def log_softmax(input: Any, dim: int | None = None, *, axis: int | None = None, dtype: Any = None) -> Tensor:
     """The logarithm of softmax along an axis, the last by default."""
     return norm.log_softmax(_cast(input, dtype), axis=one_axis("log_softmax", dim, axis))
+
+
+def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1, *,
+                   key: random.Key | None = None) -> Tensor:
+    """A sample of the distribution that `logits` give along an axis, softened so that gradients flow: softmax of
+    (logits + Gumbel noise) / tau. With `hard` 1 at the largest and 0 elsewhere, with the gradient of the soft one.
+
+    `eps` is ignored; the noise is that of `key`, or else follows from lnb.random.seed. Sources: E. Jang, S. Gu,
+    B. Poole, arXiv:1611.01144; C. Maddison, A. Mnih, Y. Teh, arXiv:1611.00712.
+
+    >>> lnb.nn.functional.gumbel_softmax([0.0, 100.0, 0.0], hard=True)
+    tensor([0., 1., 0.])
+    """
+    x = _cast(logits, None)
+    if not number("gumbel_softmax", "tau", tau) > 0:
+        raise ConfigError(f"gumbel_softmax: tau is {tau}. Use a number above 0.")
+    even = (random.next_key() if key is None else key).uniform(x.shape, dtype="float64").numpy()
+    with np.errstate(divide="ignore"):
+        noise = -np.log(-np.log(even))
+    soft = softmax((x + asarray(noise.astype(x.dtype), device=x.device)) / tau, dim)
+    if not hard:
+        return soft
+    along = normalize_axis("gumbel_softmax", dim, x.ndim)
+    chosen = selection.one_hot(argmax(soft.detach(), axis=along), x.shape[along]).astype(x.dtype)
+    return moveaxis(chosen, -1, along) - soft.detach() + soft
 
 
 def softmin(input: Any, dim: int | None = None, *, axis: int | None = None, dtype: Any = None) -> Tensor:

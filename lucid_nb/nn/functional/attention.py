@@ -14,6 +14,7 @@ from ...ops.logic import logical_not
 from ...ops.movement import concat
 from ...ops.padding import pad
 from ...ops.selection import where
+from ...remembered import remembered
 from ...shapes import Shape
 from .activation import softmax
 from .dropout import check_probability, dropout
@@ -39,11 +40,16 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
     >>> lnb.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True).shape
     (2, 3, 4)
     """
-    drop = None
-    if check_probability("scaled_dot_product_attention", dropout_p):
-        chosen = random.next_key()
-        drop = (threshold_of(dropout_p), *chosen.words, chosen.stream)
+    if not check_probability("scaled_dot_product_attention", dropout_p):
+        return _undropped_attention(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+    chosen = random.next_key()
+    drop = (threshold_of(dropout_p), *chosen.words, chosen.stream)
     return ops.attention(asarray(query), asarray(key), asarray(value), attn_mask, is_causal, scale, enable_gqa, drop)
+
+
+@remembered
+def _undropped_attention(query: Any, key: Any, value: Any, *how: Any) -> Tensor:
+    return ops.attention(asarray(query), asarray(key), asarray(value), *how)
 
 
 # ------------------------------------------------------------------------------------------------- masks

@@ -4,14 +4,32 @@ from typing import Any
 
 from ...array import Tensor
 from ...ops import folding, window
+from ...remembered import remembered
 from ...windows import Padding, Size
 from .operands import like_weight
+
+
+@remembered
+def convolution(op: str, ndim: int, input: Any, weight: Tensor, bias: Tensor | None, stride: Size, padding: Padding,
+                dilation: Size, groups: int, mode: str = "zeros") -> Tensor:
+    """What convolutions over any number of axes have in common; `mode` is one of ops.window.MODES."""
+    return window.convolve(op, ndim, like_weight(op, input, weight), weight, bias, stride, padding, dilation, groups,
+                           mode)
+
+
+@remembered
+def transposed_convolution(op: str, ndim: int, input: Any, weight: Tensor, bias: Tensor | None, stride: Size,
+                           padding: Padding, output_padding: Size, groups: int, dilation: Size,
+                           output_size: Any = None) -> Tensor:
+    """The same of transposed ones."""
+    return window.convolve_transposed(op, ndim, like_weight(op, input, weight), weight, bias, stride, padding,
+                                      output_padding, groups, dilation, output_size)
 
 
 def conv1d(input: Any, weight: Tensor, bias: Tensor | None = None, stride: Size = 1, padding: Padding = 0,
            dilation: Size = 1, groups: int = 1) -> Tensor:
     """Correlate signals (batch, in_channels, length), or one without batch, with learned kernels: see conv2d."""
-    return window.conv1d(like_weight("conv1d", input, weight), weight, bias, stride, padding, dilation, groups)
+    return convolution("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv2d(input: Any, weight: Tensor, bias: Tensor | None = None, stride: Size = 1, padding: Padding = 0,
@@ -21,13 +39,13 @@ def conv2d(input: Any, weight: Tensor, bias: Tensor | None = None, stride: Size 
     `weight` is (out_channels, in_channels // groups, height, width), `bias` (out_channels,). padding="same" gives
     ceil(size / stride) cells, an odd one is added at the end; pairs (low, high) an axis pad unevenly.
     """
-    return window.conv2d(like_weight("conv2d", input, weight), weight, bias, stride, padding, dilation, groups)
+    return convolution("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv3d(input: Any, weight: Tensor, bias: Tensor | None = None, stride: Size = 1, padding: Padding = 0,
            dilation: Size = 1, groups: int = 1) -> Tensor:
     """Correlate volumes (batch, in_channels, depth, height, width), or one without batch: see conv2d."""
-    return window.conv3d(like_weight("conv3d", input, weight), weight, bias, stride, padding, dilation, groups)
+    return convolution("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv_general(input: Any, weight: Tensor, bias: Tensor | None = None, stride: Size = 1, padding: Padding = 0,
@@ -40,8 +58,8 @@ def conv_general(input: Any, weight: Tensor, bias: Tensor | None = None, stride:
 def conv_transpose1d(input: Any, weight: Tensor, bias: Tensor | None = None, stride: Size = 1, padding: Padding = 0,
                      output_padding: Size = 0, groups: int = 1, dilation: Size = 1) -> Tensor:
     """The transpose of conv1d for signals (batch, in_channels, length): see conv_transpose2d."""
-    return window.conv_transpose1d(like_weight("conv_transpose1d", input, weight), weight, bias, stride, padding,
-                                   output_padding, groups, dilation)
+    return transposed_convolution("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding,
+                                  groups, dilation)
 
 
 def conv_transpose2d(input: Any, weight: Tensor, bias: Tensor | None = None, stride: Size = 1, padding: Padding = 0,
@@ -51,15 +69,15 @@ def conv_transpose2d(input: Any, weight: Tensor, bias: Tensor | None = None, str
     `weight` is (in_channels, out_channels // groups, height, width). Along an axis the result has
     (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 cells.
     """
-    return window.conv_transpose2d(like_weight("conv_transpose2d", input, weight), weight, bias, stride, padding,
-                                   output_padding, groups, dilation)
+    return transposed_convolution("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding,
+                                  groups, dilation)
 
 
 def conv_transpose3d(input: Any, weight: Tensor, bias: Tensor | None = None, stride: Size = 1, padding: Padding = 0,
                      output_padding: Size = 0, groups: int = 1, dilation: Size = 1) -> Tensor:
     """The transpose of conv3d for volumes (batch, in_channels, depth, height, width): see conv_transpose2d."""
-    return window.conv_transpose3d(like_weight("conv_transpose3d", input, weight), weight, bias, stride, padding,
-                                   output_padding, groups, dilation)
+    return transposed_convolution("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding,
+                                  groups, dilation)
 
 
 def unfold(input: Any, kernel_size: Size, dilation: Size = 1, padding: Padding = 0, stride: Size = 1) -> Tensor:

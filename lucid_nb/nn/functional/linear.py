@@ -8,10 +8,12 @@ from ...creation import asarray
 from ...errors import AxisError, ShapeError
 from ...ops import affine
 from ...ops.linalg import matmul
+from ...remembered import remembered
 from ...shapes import normalize_axis
 from .operands import like_weight
 
 
+@remembered
 def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias: x is (..., in_features), weight (out_features, in_features), bias (out_features,).
 

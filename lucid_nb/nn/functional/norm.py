@@ -8,6 +8,7 @@ from ...creation import asarray
 from ...ops import normalization, response
 from ...ops.extremes import maximum
 from ...ops.vector_norm import vector_norm
+from ...remembered import remembered
 from .activation import one_axis
 from .operands import like_weight
 
@@ -45,6 +46,7 @@ def instance_norm(input: Any, running_mean: Tensor | None = None, running_var: T
     return normalization.instance_norm(x, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
+@remembered
 def group_norm(input: Any, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Tensor:
     """x normalised in each image by the statistics of groups of channels (axis 1); weight and bias are (channels,).
@@ -57,6 +59,7 @@ def group_norm(input: Any, num_groups: int, weight: Tensor | None = None, bias: 
     return normalization.group_norm(as_input("group_norm", input, weight), num_groups, weight, bias, eps)
 
 
+@remembered
 def layer_norm(input: Any, normalized_shape: int | Sequence[int], weight: Tensor | None = None,
                bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """x normalised over its last axes, whose sizes, and those of weight and bias, are normalized_shape.
@@ -69,6 +72,7 @@ def layer_norm(input: Any, normalized_shape: int | Sequence[int], weight: Tensor
     return normalization.layer_norm(as_input("layer_norm", input, weight), normalized_shape, weight, bias, eps)
 
 
+@remembered
 def rms_norm(input: Any, normalized_shape: int | Sequence[int], weight: Tensor | None = None,
              eps: float | None = None) -> Tensor:
     """x / sqrt(mean(x**2) + eps) * weight over the last axes; eps is that of the dtype where it is left out.

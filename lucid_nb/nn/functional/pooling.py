@@ -10,6 +10,7 @@ from ...array import Tensor
 from ...creation import asarray
 from ...errors import ConfigError, ShapeError
 from ...ops import pooling
+from ...remembered import remembered
 from ...shapes import as_integer, as_number, check_sizes
 from ...windows import Size, adaptive_axes, per_axis, pool_axes
 
@@ -22,6 +23,7 @@ def _with_indices(found: tuple[Tensor, Tensor], return_indices: bool) -> Pooled:
 
 
 # ------------------------------------------------------------------------------------------------- maxima
+@remembered
 def _max_pool(ndim: int, input: Any, kernel_size: Size, stride: Size | None, padding: Size, dilation: Size,
               ceil_mode: bool, return_indices: bool) -> Pooled:
     op = f"max_pool{ndim}d"
@@ -56,6 +58,7 @@ def max_pool3d(input: Any, kernel_size: Size, stride: Size | None = None, paddin
 
 
 # ----------------------------------------------------------------------------------------------- averages
+@remembered
 def _avg_pool(ndim: int, input: Any, kernel_size: Size, stride: Size | None, padding: Size, ceil_mode: bool,
               count_include_pad: bool, divisor_override: int | None) -> Tensor:
     op = f"avg_pool{ndim}d"
@@ -137,6 +140,7 @@ def lp_pool3d(input: Any, norm_type: float, kernel_size: Size, stride: Size | No
 
 
 # ----------------------------------------------------------------------------------------------- adaptive
+@remembered
 def _adaptive_avg_pool(ndim: int, input: Any, output_size: Sizes) -> Tensor:
     op = f"adaptive_avg_pool{ndim}d"
     x = pooling.pooled_input(op, input, ndim)
@@ -162,6 +166,7 @@ def adaptive_avg_pool3d(input: Any, output_size: Sizes) -> Tensor:
     return _adaptive_avg_pool(3, input, output_size)
 
 
+@remembered
 def _adaptive_max_pool(ndim: int, input: Any, output_size: Sizes, return_indices: bool) -> Pooled:
     op = f"adaptive_max_pool{ndim}d"
     x = pooling.pooled_input(op, input, ndim)

@@ -1,0 +1,170 @@
+"""Calls that are remembered: what a function decided in Python, for the next call of the same kind.
+
+Checks, defaults and geometry of a larger op take several times as long as a small kernel. The first call of a kind runs
+the function, and what it asks of `apply` is noted. If that was one primitive, on tensors that are arguments themselves,
+whose result the function gave as it was, then later calls of this kind run the primitive at once.
+
+Of one kind are calls whose tensors have the same class of memory (so the same device), dtype and shape, and whose other
+arguments are equal plain numbers, words and tuples of the same types. All else takes the function's own road: other
+classes of tensors, arrays and lists, levels of `vmap`, and, since they close the short roads (register.py), traces and
+counters. So a function may be remembered if it decides by nothing else, reads no values, draws no random numbers and
+writes nothing; warnings about empty arrays are safe, as calls without elements are not remembered.
+"""
+
+import functools
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import FrameType, NoneType
+from typing import Any, NamedTuple
+
+from . import backend
+from .apply import Params, learners, recorded, save
+from .array import Tensor, fresh, view_of
+from .op import RESULT, Primitive
+from .register import TENSORS, plain
+from .tape import Node, Port, anywhere, modes, outside, place_of
+
+PLAIN = frozenset({int, bool, float, str, NoneType})
+LIMIT = 512                     # kinds of calls of one function
+getframe = sys._getframe
+
+
+class Noted(NamedTuple):
+    """A call of `apply`."""
+
+    op: Any
+    values: Sequence[Any]
+    params: Params
+    found: Any
+
+
+class Remembered:
+    """What calls of one kind come to."""
+
+    __slots__ = ("forward", "index", "is_value", "kept", "like", "op", "order", "params", "records", "table")
+
+    def __init__(self, op: Primitive, order: list[int], params: Params, index: int | None, result: Tensor) -> None:
+        self.op, self.order, self.params, self.index = op, order, params or {}, index
+        self.forward, self.table, self.is_value = op.forward, backend.of(result.raw), result.is_value
+        self.kept = tuple([len(order) if number == RESULT else number for number in op.keeps])
+        self.like: Any = None               # as of a node; known when the first call has been recorded
+        self.records = op.is_differentiable
+
+    def run(self, tensors: list[Tensor], frame: FrameType) -> Tensor:
+        """The result for these arguments; `frame` is the caller's."""
+        inputs = [tensors[number] for number in self.order]
+        result = self.forward(self.table, *[x.raw for x in inputs], **self.params)
+        if self.records and (not anywhere.blocks or modes.enabled):
+            edges = tuple([x.node for x in inputs])
+            if edges.count(None) != len(edges):
+                return self._recorded(inputs, edges, result, frame)
+        raw = result if self.index is None else result[self.index]
+        return fresh(raw) if self.is_value else plain(raw)
+
+    def _recorded(self, inputs: list[Tensor], edges: tuple, result: Any, frame: FrameType) -> Tensor:
+        """`apply.recorded`, with what it finds the first time."""
+        if self.like is None:
+            return self._first(recorded(self.op, inputs, edges, result, self.params))
+        outputs = [fresh(raw) for raw in (result if type(result) is tuple else (result,))]
+        code = frame.f_code
+        place = (code, frame.f_lasti) if code.co_filename in outside else place_of(frame)
+        node = Node(self.op, self.params, edges, self.like, *save(self.kept, [*inputs, *outputs]), place)
+        found = outputs[self.index or 0]
+        found.node = node if self.index is None else Port(node, self.index)
+        return found
+
+    def _first(self, results: Any) -> Tensor:
+        found: Tensor = results if self.index is None else results[self.index]
+        if found.node is None:
+            self.records = False
+        else:
+            self.like = (found.node.node if type(found.node) is Port else found.node).like
+        return found
+
+
+def remembered(function: Callable) -> Callable:
+    """The function, its calls remembered."""
+    known: dict[tuple, Remembered | bool] = {}           # False: of this kind nothing can be remembered
+    known_for = known.get
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        key: list[Any] = []
+        tensors: list[Tensor] = []
+        for x in (*arguments, *options.values()) if options else arguments:
+            kind = type(x)
+            if kind in TENSORS:
+                if (storage := x.storage) is not None and storage.generation != x.generation:
+                    x.refresh()
+                raw = x.raw
+                if type(raw) not in backend.plain:
+                    return function(*arguments, **options)
+                tensors.append(x)
+                key += (type(raw), raw.dtype, raw.shape)
+            elif kind in PLAIN:
+                key += (kind, x or str(x))               # the zeros of both signs are equal
+            elif kind is tuple and (types := _types(x)):
+                key += (types, x)
+            else:
+                return function(*arguments, **options)
+        if options:
+            key.append(tuple(options))
+        found = known_for(kind_of_call := tuple(key))
+        if found is None and tensors:
+            if len(known) >= LIMIT:
+                known.clear()
+            result, known[kind_of_call] = _learned(function, arguments, options)
+            return result
+        if not found or learners or (anywhere.blocks and modes.packing is not None):
+            return function(*arguments, **options)
+        try:
+            return found.run(tensors, getframe(1))  # type: ignore[union-attr]
+        except MemoryError:                              # the function's own road says how much
+            return function(*arguments, **options)
+    return call
+
+
+def _types(values: tuple) -> tuple:
+    """The types in a tuple of plain values, nested or not: (1, True) equals (1, 1). Nothing where one is not plain."""
+    found = tuple([type(value) if type(value) is not tuple else _types(value) for value in values])
+    return (tuple, *found) if all([kind in PLAIN or (kind and type(kind) is tuple) for kind in found]) else ()
+
+
+def _learned(function: Callable, arguments: tuple, options: dict[str, Any]) -> tuple[Any, Remembered | bool]:
+    """The result of a call, and what it comes to.
+
+    Tensors that are given twice are told apart, since the next call may have two.
+    """
+    given: list[Any] = []
+    for x in (*arguments, *options.values()):
+        given.append(_other(x) if isinstance(x, Tensor) and any(x is one for one in given) else x)
+    noted: list[Noted] = []
+    thread = threading.get_ident()
+
+    def note(*what: Any) -> None:
+        if threading.get_ident() == thread:
+            noted.append(Noted(*what))
+    learners.append(note)
+    try:
+        result = function(*given[:len(arguments)], **dict(zip(options, given[len(arguments):])))
+    finally:
+        learners.remove(note)
+    return result, _what_it_comes_to(noted, [x for x in given if isinstance(x, Tensor)], result)
+
+
+def _other(x: Tensor) -> Tensor:
+    """The same tensor as another object."""
+    return view_of(x.share(), x.raw, x.steps, x.root, x.node, x.is_value)
+
+
+def _what_it_comes_to(noted: list[Noted], tensors: list[Tensor], result: Any) -> Remembered | bool:
+    if len(noted) != 1 or not isinstance(noted[0].op, Primitive) or any(0 in x.shape for x in tensors):
+        return False
+    op, values, params, found = noted[0]
+    results = found if type(found) is tuple else (found,)
+    index = next((number for number, part in enumerate(results) if part is result), None)
+    order = [next((number for number, x in enumerate(tensors) if x is value), None) for value in values]
+    if index is None or None in order:
+        return False
+    return Remembered(op, order, params, index if type(found) is tuple else None, result)  # type: ignore[arg-type]
