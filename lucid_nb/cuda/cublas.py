@@ -237,7 +237,8 @@ def multiply(a: DeviceArray, b: DeviceArray, bias: DeviceArray | None, batch: Sh
     try:
         runtime.call("cublasLtMatmul", lambda stream: found(
             geometry.address(b), geometry.address(a), added, geometry.address(result),
-            0 if workspace is None else runtime.address(workspace), stream))
+            0 if workspace is None else runtime.address(workspace), stream), found.product,
+            *[part for raw in (a, b, result) for part in (raw.memory, raw.offset)], held, workspace)
     except Refused as error:
         log.debug("cuBLASLt did not run %s: %s", found.product, error)
         found.is_refused = True

@@ -190,7 +190,8 @@ class Convolution:
         memory = runtime.allocate(self.workspace, BYTE) if self.workspace else None
         places = {number: geometry.address(raw) for number, raw in ((A, a), (B, b), (Y, y))}
         below = 0 if memory is None else runtime.address(memory)
-        runtime.call("cudnn", lambda stream: self._execute(places, below, stream))
+        runtime.call("cudnn", lambda stream: self._execute(places, below, stream), self.problem,
+                     *[part for raw in (a, b, y) for part in (raw.memory, raw.offset)], memory)
         return y
 
     def _execute(self, places: dict[int, int], workspace: int, stream: int) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from .. import config
 from ..errors import DeviceError
 from . import array as geometry
-from . import interop, plans, runtime
+from . import interop, noted, plans, runtime
 from .array import DeviceArray
 
 BYTE = np.dtype(np.uint8)
@@ -62,6 +62,7 @@ def called(name: str, function: Callable[..., Any], *raws: DeviceArray) -> Any:
     library = module() if config.cuda_libraries else None
     if library is None or name in _refused or not all(raw.size for raw in raws):
         return None
+    runtime.crosses(noted.CUPY)
     found: list[Any] = []
 
     def run(stream: int) -> None:

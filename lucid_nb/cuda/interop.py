@@ -10,7 +10,7 @@ import numpy as np
 
 from ..dlpack import CUDA, Block, on_host, row_major
 from ..errors import DeviceError
-from . import runtime
+from . import noted, runtime
 from .array import DeviceArray
 from .memory import Memory
 from .runtime import SIMULATED, cuda
@@ -21,12 +21,9 @@ LEGACY_STREAM, NO_WAIT = 1, -1          # numbers of DLPack and of the array int
 
 def describe(raw: DeviceArray) -> Block:
     """The memory of an array, for others."""
-    start = _address(raw.memory) + raw.offset * raw.element.itemsize
+    runtime.crosses(noted.LOAN)
+    start = raw.memory.place + raw.offset * raw.element.itemsize
     return Block(start if raw.size else 0, raw.shape, raw.strides, raw.element, (CUDA, 0), raw.is_read_only, raw)
-
-
-def _address(memory: Memory) -> int:
-    return memory.array._ary.ctypes.data if SIMULATED else memory.array.device_ctypes_pointer.value or 0
 
 
 def over(block: Block) -> DeviceArray:

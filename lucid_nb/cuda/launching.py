@@ -9,7 +9,8 @@ import re
 import struct
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -153,6 +154,22 @@ def number_of(stream: Any) -> int:
 def core_stream(stream: Any) -> Any:
     """numba's stream, or what builds a graph, as cuda.core's."""
     return cuda.cudadrv.driver._to_core_stream(stream)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def side_stream() -> Iterator[Any]:
+    """A stream for the block on which nothing runs: what is launched on it is captured.
+
+    It does not wait for the default stream, which other threads may use meanwhile.
+    """
+    cuda.current_context()
+    status, handle = driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
+    if status:
+        raise DeviceError(_refused("graph", status.name.removeprefix("CUDA_ERROR_")))
+    try:
+        yield core_stream(cuda.external_stream(int(handle)))
+    finally:
+        driver.cuStreamDestroy(handle)
 
 
 def _refused(name: str, error: str) -> str:

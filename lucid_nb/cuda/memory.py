@@ -83,18 +83,39 @@ class Pool(Recycler[Block]):
         super().__init__(lambda size: Block(size, self), lambda: math.inf if config.memory_pool_mb else 0)
 
 
+class Lasting(Pool):
+    """Blocks that stay until the pool goes: what was captured reads and writes them whenever it is replayed."""
+
+    def __init__(self) -> None:
+        Recycler.__init__(self, lambda size: Block(size, self), lambda: math.inf)
+
+    def release(self) -> int:
+        """The waiting memory of the other pool; the bytes given back."""
+        return pool.release()
+
+
 pool = Pool()
 
 
+class _Asking(threading.local):
+    """Where the memory that this thread asks for comes from, and who is told of it."""
+
+    pool: Pool = pool
+    tell: "Callable[[Memory], None] | None" = None
+
+
+_asking = _Asking()
+
+
 @contextmanager
-def taken_from(other: Pool) -> Iterator[None]:
-    """Memory that is asked for in the block comes from another pool, and goes back there."""
-    global pool
-    before, pool = pool, other
+def taken_from(other: Pool, tell: "Callable[[Memory], None]") -> Iterator[None]:
+    """Memory that this thread asks for in the block comes from a pool, goes back there, and is told of."""
+    before = _asking.pool, _asking.tell
+    _asking.pool, _asking.tell = other, tell
     try:
         yield
     finally:
-        pool = before
+        _asking.pool, _asking.tell = before
 
 
 class Memory:
@@ -127,6 +148,11 @@ class Memory:
         """The same bytes as another dtype."""
         return Memory(self.array.view(dtype), root=self.root or self)
 
+    @property
+    def place(self) -> int:
+        """Where it lies; in the simulator on the host."""
+        return self.array._ary.ctypes.data if SIMULATED else self.address
+
     def shares(self, other: "Memory") -> bool:
         """Is it memory of the same block?"""
         return (self.root or self) is (other.root or other)
@@ -142,11 +168,14 @@ def allocate(count: int, dtype: np.dtype) -> Memory:
     require("empty")
     count = count or 1
     try:
-        block = pool.take(_block_size(count, dtype))
+        block = _asking.pool.take(_block_size(count, dtype))
     except MemoryError:
         raise DeviceError(_short(count * dtype.itemsize)) from None
     array, known = block.array(count, dtype)
-    return Memory(array, block, None, known)
+    memory = Memory(array, block, None, known)
+    if _asking.tell is not None:
+        _asking.tell(memory)
+    return memory
 
 
 def _short(asked: int) -> str:

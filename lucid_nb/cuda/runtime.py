@@ -16,22 +16,18 @@ import numpy as np
 
 from .. import config
 from ..errors import DeviceError
-from . import launching, memory
-from .driver import SIMULATED, cuda, description, is_available, require, synchronize, unavailable  # noqa: F401
+from . import driver, launching, memory, noted
+from .driver import SIMULATED, cuda, description, is_available, require, unavailable  # noqa: F401
 from .launching import core_stream  # noqa: F401
-from .memory import Memory, allocate, download  # noqa: F401
+from .memory import Memory, allocate  # noqa: F401
+from .noted import Launches
 
 THREADS = 32 if SIMULATED else 256
 BLOCK = 8 if SIMULATED else 256                 # threads that merge in shared memory; each merge is slow to simulate
 MAX_BLOCKS = 2 if SIMULATED else 1 << 16
 FEW_BLOCKS = 2 if SIMULATED else 512            # below this a reduction is cut into chunks to fill the device
 MIN_CHUNK = 8 if SIMULATED else 1024
-UPLOAD = "upload"
-PLAIN = (int, float, complex, tuple, np.generic)         # arguments that are numbers, not memory
 WARP = 4 if SIMULATED else 32                   # neighbours along x, so that a warp reads neighbouring elements
-
-
-Launched = tuple[str, int, tuple[Any, ...]]              # a kernel's name, its blocks and the numbers it was given
 
 
 def kernel(function: Callable, bounds: tuple[int, int] | None = None) -> Any:
@@ -110,11 +106,30 @@ def chunks_of(outer: int, count: int, inner: int, least: int = MIN_CHUNK) -> int
 
 
 # -------------------------------------------------------------------------------------------------- launches
+def crosses(kind: str) -> None:
+    """Note that the host has a part in what this thread does; a graph that is being captured cannot hold that."""
+    if _watching.launches is not None:
+        _watching.launches.crossings.append(kind)
+        if is_building():
+            raise DeviceError(f"graph: the step {noted.CROSSINGS[kind]}")
+
+
 def upload(flat: np.ndarray) -> Memory:
     """Host memory copied to the device."""
-    if _watching.launches is not None:
-        _watching.launches.append((UPLOAD, flat.size, ()))
+    crosses(noted.UPLOAD)
     return memory.upload(flat)
+
+
+def download(flat: Any) -> np.ndarray:
+    """Device memory copied to the host, after everything launched before."""
+    crosses(noted.DOWNLOAD)
+    return memory.download(flat)
+
+
+def synchronize() -> None:
+    """Wait until everything that was launched is done."""
+    crosses(noted.WAIT)
+    driver.synchronize()
 
 
 def address(flat: Memory) -> int:
@@ -144,23 +159,26 @@ def launch(function: Any, blocks: int, threads: Any, *arguments: Any) -> None:
     """Run a kernel on flat memory and scalars, asynchronously."""
     require("launch")
     if _watching.launches is not None:
-        _watching.launches.append((name_of(function), blocks, tuple(a for a in arguments if isinstance(a, PLAIN))))
+        _watching.launches.launch(name_of(function), (function, threads), blocks, arguments)
     if SIMULATED:
         _simulate(function, blocks, threads, [given.array if type(given) is Memory else given for given in arguments])
     else:
         launching.launch(function, blocks, threads, _watching.stream, arguments)
-    if config.check_nan or _watching.on:
+    if is_watched():
         _finish(name_of(function))
 
 
-def call(library: str, run: Callable[[int], None]) -> None:
-    """Let a library of NVIDIA's launch its kernels on the stream of ours, whose number `run` is given."""
+def call(library: str, run: Callable[[int], None], *arguments: Any) -> None:
+    """Let a library of NVIDIA's launch its kernels on the stream of ours, whose number `run` is given.
+
+    `arguments`: all that tells this call from others, memory among them.
+    """
     require(library)
     cuda.current_context()                           # becomes this thread's, which the library takes
     run(launching.number_of(_watching.stream))
     if _watching.launches is not None:
-        _watching.launches.append((library, 1, ()))
-    if config.check_nan or _watching.on:
+        _watching.launches.launch(library, None, 1, arguments)
+    if is_watched():
         _finish(library)
 
 
@@ -168,7 +186,7 @@ class _Watching(threading.local):
     """What this thread does besides launching: looks for the op that fails, keeps launches, builds a graph of them."""
 
     on = False
-    launches: list[Launched] | None = None
+    launches: Launches | None = None
     stream: Any = launching.LEGACY_STREAM
 
 
@@ -180,14 +198,20 @@ def watch(on: bool) -> None:
     _watching.on = on
 
 
+def is_watched() -> bool:
+    """Is every kernel of this thread waited for?"""
+    return config.check_nan or _watching.on
+
+
 @contextmanager
-def kept_launches(stream: Any = launching.LEGACY_STREAM) -> Iterator[list[Launched]]:
-    """The launches of this thread, as they are made in the block; they go to `stream`, which may build a graph."""
-    before = _watching.launches, _watching.stream
-    launches: list[Launched] = []
+def kept_launches(stream: Any = launching.LEGACY_STREAM, pool: memory.Pool = memory.pool) -> Iterator[Launches]:
+    """The launches of this thread, as they are made in the block; they go to `stream`, which may build a graph, and
+    memory comes from `pool`."""
+    before, launches = (_watching.launches, _watching.stream), Launches()
     _watching.launches, _watching.stream = launches, stream
     try:
-        yield launches
+        with memory.taken_from(pool, launches.make):
+            yield launches
     finally:
         _watching.launches, _watching.stream = before
 

@@ -8,8 +8,6 @@ import lucid_nb as lnb
 
 from ..devices.running import leaves, prepared, pulled_back, seeds
 
-UPLOAD = "upload"
-
 
 class Traffic:
     """What crosses between host and device in a block, by the public function that it happens in; and the launches.
@@ -48,7 +46,7 @@ def watched(names, given):
             yield found
     finally:
         runtime.upload, runtime.download = before
-        found.launches = [name for name, *_ in launches if name != UPLOAD]
+        found.launches = [one.name for one in launches]
 
 
 def traffic(call, names, given):

@@ -1,12 +1,16 @@
 """A step as a graph: the same numbers as the step itself; what a graph cannot do is refused. The simulator has none."""
 
-from itertools import count, repeat
+import gc
+from contextlib import contextmanager
+from itertools import count, cycle, repeat
+from threading import Thread
 
+import numpy as np
 import pytest
 
 import lucid_nb as lnb
 from lucid_nb import nn, optim
-from lucid_nb.cuda import graphs, memory, runtime
+from lucid_nb.cuda import driver, graphs, launching, memory, runtime
 from lucid_nb.errors import DeviceError
 
 pytestmark = pytest.mark.cuda_simulator
@@ -109,11 +113,88 @@ def test_data_of_the_host_are_refused():
         step()
 
 
-class Builder:
-    """Stands for cuda.core's: notes what it is asked for."""
+def ones():
+    return lnb.ones(4, dtype="float32", device="cuda")
 
-    def __init__(self, seen):
-        self.seen = seen
+
+def alternating():
+    turns, x = cycle([lnb.sin, lnb.cos]), ones()
+    return lambda: next(turns)(x)
+
+
+def alternating_memory():
+    turns = cycle([ones(), ones()])
+    return lambda: lnb.sin(next(turns))
+
+
+def alternating_parts():
+    turns, x = cycle([slice(0, 2), slice(2, 4)]), ones()
+    return lambda: lnb.sin(x[next(turns)])
+
+
+def rebound():
+    state = [ones()]
+
+    def step():
+        state[0] = state[0] * 0.5
+        return state[0]
+    return step
+
+
+@pytest.mark.parametrize("make, text", [
+    (alternating, "launch 0 was another kernel"), (alternating_memory, "launch 0 .* other memory"),
+    (alternating_parts, r"launch 0 was kernel with \("), (rebound, "launch 0 .* other memory")])
+def test_steps_that_do_something_else_the_next_time_are_refused(make, text):
+    step = lnb.cuda.graph(make())
+    step()
+    step()
+    for _ in range(2):
+        with pytest.raises(DeviceError, match=f"^graph: {text}"):
+            step()
+        step()
+        step()
+
+
+@pytest.mark.parametrize("read", [
+    lambda x: x.sum().item(), lambda x: bool(x.sum() > 0), lambda x: x.to("cpu"), lambda x: x[x > 0],
+    lambda x: str(x), lambda x: x[lnb.arange(2, device="cuda")]], ids=["item", "bool", "to", "mask", "str", "index"])
+def test_steps_that_read_are_refused(read):
+    x = ones()
+    step = lnb.cuda.graph(lambda: read(x))
+    step()
+    step()
+    with pytest.raises(DeviceError, match=r"^graph: the step reads what the device has computed .* after the step"):
+        step()
+
+
+@pytest.mark.parametrize("act, text", [
+    (lambda x: lnb.synchronize("cuda"), "waits for the device"), (lambda x: x.__dlpack__(), "lends memory"),
+    (lambda x: x.__cuda_array_interface__, "lends memory")], ids=["synchronize", "dlpack", "interface"])
+def test_steps_that_wait_or_lend_are_refused(act, text):
+    x = ones()
+    step = lnb.cuda.graph(lambda: act(x + 1))
+    step()
+    step()
+    with pytest.raises(DeviceError, match=f"^graph: the step {text}"):
+        step()
+
+
+def test_norms_keep_their_statistics_where_they_are():
+    models = [nn.BatchNorm1d(3).to(device) for device in ("cpu", "cuda")]
+    x = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
+    inputs = [lnb.tensor(x, device=device) for device in ("cpu", "cuda")]
+    replayed = lnb.cuda.graph(lambda: models[1](inputs[1]))
+    for _ in range(5):
+        np.testing.assert_allclose(replayed().to_host(), models[0](inputs[0]).to_host(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(models[1].running_var.to_host(), models[0].running_var.to_host(), rtol=1e-5)
+
+
+# ------------------------------------------------------------------------------------------------------- captured
+class Builder:
+    """Stands for cuda.core's: notes what it is asked for; `broken`: the driver has broken the capture off."""
+
+    def __init__(self):
+        self.seen, self.broken = [], False
 
     def create_graph_builder(self):
         return self
@@ -123,6 +204,9 @@ class Builder:
 
     def end_building(self):
         self.seen.append("end")
+        if self.broken:
+            raise RuntimeError("CUDA_ERROR_STREAM_CAPTURE_INVALIDATED")
+        return self
 
     def complete(self):
         return self
@@ -131,19 +215,109 @@ class Builder:
         self.seen.append("launch")
 
 
-@pytest.mark.simulated
-def test_fourth_call_is_captured_and_later_ones_are_replayed(monkeypatch):
-    seen, runs = [], []
+@pytest.fixture
+def builder(monkeypatch):
+    """What a graph is built by."""
+    found = Builder()
+
+    @contextmanager
+    def side_stream():
+        yield found
     monkeypatch.setattr(graphs, "SIMULATED", False)
-    monkeypatch.setattr(runtime, "core_stream", lambda stream: Builder(seen))
+    monkeypatch.setattr(launching, "side_stream", side_stream)
+    monkeypatch.setattr(launching, "core_stream", lambda stream: stream)
     monkeypatch.setattr(graphs.cuda, "default_stream", object)
-    x = lnb.ones(4, device="cuda")
+    return found
+
+
+@pytest.mark.simulated
+def test_fourth_call_is_captured_and_later_ones_are_replayed(builder):
+    runs, x = [], ones()
 
     def body():
         runs.append(runtime.is_building())
         return x + 1
     step = lnb.cuda.graph(body)
     results = [step() for _ in range(6)]
-    assert seen == ["relaxed", "end", "launch", "launch", "launch"] and runs == [False, False, False, True]
+    assert builder.seen == ["relaxed", "end", "launch", "launch", "launch"] and runs == [False, False, False, True]
     assert results[3] is results[5] and results[2] is not results[3]
     assert results[3].raw.memory.block.pool is step.pool is not memory.pool and not runtime.is_building()
+
+
+@pytest.mark.simulated
+def test_memory_of_a_graph_stays_and_is_nobody_elses(builder, monkeypatch):
+    reads, others = [ones()], []
+    root = reads[0].raw.memory
+
+    def body():
+        if runtime.is_building():
+            other = Thread(target=lambda: others.append(ones()))
+            other.start()
+            other.join()
+        return reads[0] + 1 + 1
+    step = lnb.cuda.graph(body)
+    for _ in range(4):
+        step()
+    waiting = step.pool.waiting()
+    monkeypatch.setattr(runtime.config, "memory_pool_mb", 0)
+    step.pool.release()
+    reads.clear()
+    gc.collect()
+    assert step.pool.waiting() == waiting > 0 and root in step.launches.kept.values()
+    assert others[0].raw.memory.block.pool is memory.pool
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize("broken", [False, True])
+def test_errors_of_the_step_are_those_that_are_raised(builder, broken):
+    x, builder.broken = ones(), broken
+
+    def body():
+        if runtime.is_building():
+            x.sum().item()
+        return x + 1
+    step = lnb.cuda.graph(body)
+    for _ in range(3):
+        step()
+    with pytest.raises(DeviceError, match=r"^graph: the step reads"):
+        step()
+    assert builder.seen == ["relaxed", "end"] and step().tolist() == [2, 2, 2, 2]
+
+
+@pytest.mark.simulated
+def test_what_the_driver_does_not_capture_is_said(builder):
+    x, builder.broken = ones(), True
+    step = lnb.cuda.graph(lambda: x + 1)
+    for _ in range(3):
+        step()
+    with pytest.raises(DeviceError, match=r"^graph: the driver did not capture the step \(CUDA_ERROR_STREAM_CAPTURE"):
+        step()
+    assert step().tolist() == [2, 2, 2, 2] and "launch" not in builder.seen
+
+
+def captured(body):
+    step = lnb.cuda.graph(body)
+    for _ in range(4):
+        step()
+    return step
+
+
+@pytest.mark.simulated
+def test_replays_need_the_process_that_captured(builder, monkeypatch):
+    x = ones()
+    step = captured(lambda: x + 1)
+    monkeypatch.setattr(driver._State, "process", 1)
+    with pytest.raises(DeviceError, match=r"^graph: this process was forked"):
+        step()
+
+
+@pytest.mark.simulated
+def test_steps_run_as_usual_where_kernels_are_waited_for(builder, monkeypatch):
+    x, waits = ones(), []
+    step = captured(lambda: x + 1)
+    monkeypatch.setattr(graphs.cuda, "synchronize", lambda: waits.append(1))
+    with lnb.autograd.detect_anomaly():
+        assert step().tolist() == [2, 2, 2, 2]
+    assert len(waits) == 1 and builder.seen.count("launch") == 1
+    step()
+    assert builder.seen.count("launch") == 2

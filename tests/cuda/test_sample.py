@@ -67,7 +67,7 @@ def test_resampling_is_the_cpus_and_sends_a_matrix_once(axis, dtype):
         with runtime.kept_launches() as launches:
             got = table.to_numpy(table.resample(raw, axis, *matrix))
         np.testing.assert_allclose(got, expected, rtol=1e-6 if dtype == "float32" else 1e-15, atol=1e-7)
-    assert [name for name, *_ in launches] == ["resample"]
+    assert [name for name, *_ in launches] == ["resample"] and launches.crossings == ["download"]
     empty = np.zeros((2, 3, 0), dtype)
     assert table.resample(table.from_numpy(empty), 1, *matrix).shape == (2, 4, 0)
 
