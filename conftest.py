@@ -6,8 +6,9 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-# Neither exists for every system: no numba-cuda for macOS, no MLX for Intel Macs and Windows.
-FOLDERS = {"numba_cuda": ("lucid_nb/cuda/*", "tests/cuda/*"), "mlx": ("lucid_nb/mlx/*",)}
+# The first two do not exist for every system: no numba-cuda for macOS, no MLX for Intel Macs and Windows.
+FOLDERS = {"numba_cuda": ("lucid_nb/cuda/*", "tests/cuda/*"), "mlx": ("lucid_nb/mlx/*",),
+           "onnx": ("lucid_nb/onnx/*", "tests/onnx/*", "docs/guide/onnx.md")}
 MISSING = [package for package in FOLDERS if find_spec(package) is None]
 collect_ignore_glob = [folder for package in MISSING for folder in FOLDERS[package]]
 
