@@ -191,7 +191,7 @@ __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
 globals().update(_functions)
 _SUBPACKAGES = {"autograd", "fft", "nn", "special", "optim", "models", "data", "testing", "config", "random", "lib",
-                "linalg", "visual", "einops"}
+                "linalg", "visual", "einops", "onnx"}
 _THREADS = {"set_num_threads", "get_num_threads"}
 _OF_NUMPY = {"char", "ctypeslib", "emath", "exceptions", "ma", "polynomial", "rec", "strings", "typing"}
 
