@@ -31,7 +31,7 @@ FOR_DEVICES = {"errors", "config", "dtypes", "dlpack", "recycling", "shapes", "w
 ALSO = {("commands", "kernels")}
 # What is loaded when it is first needed; a module that imports one of these may be imported inside a function too.
 LAZY = {"numba", "llvmlite", "scipy", "mlx", "matplotlib", "hypothesis", "cudnn", "cupy", "cupyx", "nvmath", "mpi4py",
-        "einops"}
+        "einops", "onnx"}
 LINES, PLAIN, KERNEL = 400, 40, 80
 
 
@@ -154,7 +154,7 @@ def test_imports_inside_functions_are_lazy_loads(path):
 
 @pytest.mark.serial
 def test_importing_the_package_loads_nothing_heavy():
-    heavy = ("numba", "llvmlite", "scipy", "mlx", "matplotlib", "torch", "hypothesis", "opt_einsum", "einops",
+    heavy = ("numba", "llvmlite", "scipy", "mlx", "matplotlib", "torch", "hypothesis", "opt_einsum", "einops", "onnx",
              "lucid_nb.nn", "lucid_nb.optim", "lucid_nb.data", "lucid_nb.cuda", "lucid_nb.mlx", "lucid_nb.kernels")
     text = f"import sys, lucid_nb; print(*[name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=True)
