@@ -150,7 +150,7 @@ from .autograd import (
 )
 from .autograd.transforms import grad
 from .backend import default_device, device, devices, set_default_device, synchronize
-from .calls import count_flops
+from .calls import count_flops, flops_enabled
 from .creation import c_, mgrid, ndarray, ogrid, r_
 from .dtypes import bfloat16, default_dtype, set_default_dtype
 from .errors import (

@@ -209,6 +209,11 @@ def _open_blocks(change: int) -> None:
         (close_roads if _open else reopen_roads)()
 
 
+def flops_enabled() -> bool:
+    """Is this thread inside a block of count_flops?"""
+    return tape.modes.counter is not None
+
+
 def count_flops() -> FlopCounter:
     """Count the floating-point operations of every op that this thread calls in a block, backward included.
 

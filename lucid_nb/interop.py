@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 
 from . import backend, dlpack
-from .array import Tensor
+from .apply import free, is_free
+from .array import Leaf, Tensor, fresh
 from .creation import tensor
 from .creation.data import foreign
 from .dtypes import BFLOAT16
 from .errors import DeviceError, DTypeError, GradError, LucidError
 from .register import functions, public
+from .tape import grad_mode
 
 CPU = (dlpack.CPU, 0)               # memory that the host can read, and the first of its kind
 CUDA_KINDS = (dlpack.CUDA, 13)      # of a GPU alone, and what the driver moves to and fro
@@ -127,6 +129,51 @@ def evaluated(self: Tensor) -> Tensor:
     return self
 
 
+# ------------------------------------------------------------------------------------------- lucid's spellings
+def zero(self: Tensor) -> None:
+    """Fill with 0; also a leaf that requires grad."""
+    with grad_mode(False):
+        self.write(fresh(backend.of(self.raw).from_numpy(np.zeros((), self.dtype))), "zero")
+
+
+def clear_node(self: Tensor, clear_op: bool = True) -> None:
+    """Forget how the tensor was computed: from now on it is a leaf, which requires grad if it did. `clear_op`: ignored.
+    """
+    if not self.is_leaf:
+        self._reroot(Leaf())
+
+
+def copied(data: Any) -> Any:
+    """A copy of a tensor, or of an array of NumPy or MLX, in its own kind."""
+    if isinstance(data, Tensor):
+        return fresh(backend.of(data.raw).copy(data.refresh().raw))
+    table = backend.of(data)
+    if not isinstance(data, table.module.RAW_TYPES):
+        raise DTypeError(f"copy_data: a {type(data).__name__} is no array. Give a tensor, or a device's array.")
+    return table.copy(data)
+
+
+def freed(self: Tensor) -> Tensor:
+    """The tensor, which from now on goes to the device of the other operands wherever they live on another one."""
+    free[id(self)] = self
+    return self
+
+
+def are_free(*tensors: Tensor) -> bool:
+    """Are all of them free to go to another device?"""
+    return all(map(is_free, tensors))
+
+
+def is_cpu(self: Tensor) -> bool:
+    """Is the memory that of the CPU?"""
+    return self.device == "cpu"
+
+
+def is_gpu(self: Tensor) -> bool:
+    """Is the memory that of a device other than the CPU?"""
+    return self.device != "cpu"
+
+
 def buffer(self: Tensor, flags: int) -> memoryview:
     """The memory as a buffer (Python 3.12 and newer)."""
     return np.asarray(self).data
@@ -195,6 +242,10 @@ def _install() -> None:
     Tensor.__cuda_array_interface__ = property(cuda_array_interface)  # type: ignore
     Tensor.__buffer__, Tensor.__reduce__ = buffer, reduce  # type: ignore[method-assign]
     Tensor.mlx, Tensor.eval = mlx, evaluated  # type: ignore[method-assign]
+    Tensor.zero, Tensor.clear_node, Tensor.free = zero, clear_node, freed  # type: ignore[attr-defined]
+    Tensor.is_cpu, Tensor.is_gpu, Tensor.is_free = is_cpu, is_gpu, property(is_free)  # type: ignore[attr-defined]
+    Tensor.is_all_free = staticmethod(are_free)  # type: ignore[attr-defined]
+    Tensor.copy_data = Tensor.copy_grad = staticmethod(copied)  # type: ignore[attr-defined]
     Tensor.to_numpy = Tensor.numpy  # type: ignore[method-assign]    # by this name matplotlib asks for it
 
 

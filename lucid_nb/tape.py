@@ -182,6 +182,14 @@ class Handle:
         """Forget the hook; removing it twice is harmless."""
         self.hooks.pop(self.key, None)
 
+    __call__ = remove                            # as lucid's hooks are removed
+
+    def __enter__(self) -> "Handle":
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.remove()
+
 
 class Leaf:
     """Where the gradient of a tensor that was not computed ends. It owns `grad`, so a leaf is no cycle."""

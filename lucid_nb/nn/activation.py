@@ -87,6 +87,9 @@ class Hardswish(InPlace):
     function = staticmethod(F.hardswish)
 
 
+HardSigmoid, HardSwish = Hardsigmoid, Hardswish          # as lucid spells them
+
+
 class Sigmoid(Activation):
     """1 / (1 + exp(-x))."""
 

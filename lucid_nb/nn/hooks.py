@@ -1,7 +1,7 @@
 """Hooks of a module: around its forward, and at both ends of its way back."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..array import Tensor
 from ..autograd import Function
@@ -11,29 +11,54 @@ from ..tape import is_recording
 if TYPE_CHECKING:
     from .module import Module
 
-Hooks = dict[int, tuple[Callable[..., Any], bool]]         # each with: does it get keyword arguments?
+class Hook(NamedTuple):
+    """A hook, and how it is called."""
+
+    call: Callable[..., Any]
+    has_keywords: bool = False
+    always: bool = False                                   # also after an error
+
+
+Hooks = dict[int, Hook]
 Gradients = tuple[Tensor | None, ...]
 
 
-def checked(name: str, hook: Any, has_keywords: bool = False) -> tuple[Callable[..., Any], bool]:
+def checked(name: str, hook: Any, has_keywords: bool = False, always: bool = False) -> Hook:
     """A hook as it is kept."""
     if not callable(hook):
         raise DTypeError(f"{name}: {hook!r} is not a function. Give one of the module, and what it is told.")
-    return hook, has_keywords
+    return Hook(hook, has_keywords, always)
 
 
 def called(module: "Module", args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`module.forward`, its hooks around it."""
-    for hook, has_keywords in tuple(module._forward_pre_hooks.values()):
-        args, kwargs = _changed(module, hook(module, args, kwargs) if has_keywords else hook(module, args),
-                                has_keywords, args, kwargs)
+    waiting = {key: hook for key, hook in module._forward_hooks.items() if hook.always}
+    try:
+        return _called(module, args, kwargs, waiting)
+    except Exception:
+        for hook in waiting.values():
+            _behind(hook, module, args, kwargs, None)
+        raise
+
+
+def _called(module: "Module", args: tuple[Any, ...], kwargs: dict[str, Any], waiting: Hooks) -> Any:
+    """`module.forward` with its hooks; those that are called leave `waiting`."""
+    for hook in tuple(module._forward_pre_hooks.values()):
+        found = hook.call(module, args, kwargs) if hook.has_keywords else hook.call(module, args)
+        args, kwargs = _changed(module, found, hook.has_keywords, args, kwargs)
     ends = Ends(module) if module._backward_hooks or module._backward_pre_hooks else None
     args = args if ends is None else ends.enter(args)
     output = module.forward(*args, **kwargs)
-    for hook, has_keywords in tuple(module._forward_hooks.values()):
-        changed = hook(module, args, kwargs, output) if has_keywords else hook(module, args, output)
+    for key, hook in tuple(module._forward_hooks.items()):
+        waiting.pop(key, None)
+        changed = _behind(hook, module, args, kwargs, output)
         output = output if changed is None else changed
     return output if ends is None else ends.leave(output)
+
+
+def _behind(hook: Hook, module: "Module", args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+    """What a hook after forward gives."""
+    return hook.call(module, args, kwargs, output) if hook.has_keywords else hook.call(module, args, output)
 
 
 def _changed(module: "Module", found: Any, has_keywords: bool, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
@@ -85,8 +110,8 @@ class Ends:
 
     def __init__(self, module: "Module") -> None:
         self.module = module
-        self.before = [hook for hook, _ in module._backward_pre_hooks.values()]
-        self.behind = [hook for hook, _ in module._backward_hooks.values()]
+        self.before = [hook.call for hook in module._backward_pre_hooks.values()]
+        self.behind = [hook.call for hook in module._backward_hooks.values()]
         self.inputs: list[int] = []              # places of what wants a gradient, among the positional arguments
         self.outputs: list[int] = []
         self.count, self.count_out = 0, 0

@@ -1,12 +1,13 @@
 """Linear layers, and what only reshapes."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..array import Tensor
-from ..creation import empty
+from ..creation import asarray, empty
 from ..errors import ShapeError
-from ..shapes import as_integer
+from ..shapes import as_integer, as_shape, normalize_axis, resolve_shape
 from . import functional as F
 from . import init
 from .module import Module
@@ -25,11 +26,16 @@ class Identity(Module):
 
 
 class Flatten(Module):
-    """Axes from start_dim to end_dim made one: (batch, channels, height, width) to (batch, features)."""
+    """Axes from start_dim to end_dim made one: (batch, channels, height, width) to (batch, features).
 
-    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+    lucid's names for them are accepted: `start_axis`, `end_axis`.
+    """
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1, *, start_axis: int | None = None,
+                 end_axis: int | None = None) -> None:
         super().__init__()
-        self.start_dim, self.end_dim = start_dim, end_dim
+        self.start_dim = start_dim if start_axis is None else start_axis
+        self.end_dim = end_dim if end_axis is None else end_axis
 
     def forward(self, input: Tensor) -> Tensor:
         """The flattened input, a view where possible."""
@@ -38,6 +44,29 @@ class Flatten(Module):
     def extra_repr(self) -> str:
         """The axes."""
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """One axis made several, of the sizes `unflattened_size`, one of which may be -1: the rest.
+
+    >>> lnb.nn.Unflatten(1, (2, -1))(np.ones((3, 8))).shape
+    (3, 2, 4)
+    """
+
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
+        super().__init__()
+        self.dim, self.unflattened_size = as_integer("Unflatten", "dim", dim), as_shape("Unflatten", unflattened_size)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input with more axes, a view where possible."""
+        x = asarray(input)
+        axis = normalize_axis("Unflatten", self.dim, x.ndim)
+        sizes = resolve_shape("Unflatten", x.shape[axis:axis + 1], self.unflattened_size)
+        return x.reshape((*x.shape[:axis], *sizes, *x.shape[axis + 1:]))
+
+    def extra_repr(self) -> str:
+        """The axis, and its sizes."""
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
 class Linear(Module):

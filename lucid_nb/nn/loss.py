@@ -173,6 +173,10 @@ class NLLLoss(Loss):
         super().__init__(reduction, {"weight": weight}, ignore_index=ignore_index)
 
 
+class NLLLoss2d(NLLLoss):
+    """NLLLoss, by its former name for images."""
+
+
 class MultiMarginLoss(Loss):
     """What the scores of the wrong classes lack to a margin below that of the right one."""
 

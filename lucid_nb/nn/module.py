@@ -1,18 +1,18 @@
 """Module: parameters, buffers and submodules under one name each, and what is done to all of them at once."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from .. import dtypes
 from ..array import Tensor
-from ..errors import ConfigError, DTypeError
+from ..errors import ConfigError
 from ..fusion.watching import MODAL
 from ..tape import Handle
 from . import hooks, state
-from .parameter import Buffer, Parameter
+from .members import Members
 
 
-class Module:
+class Module(Members):
     """Base of all layers: a subclass calls `super().__init__()`, assigns parameters and modules, and gives `forward`.
 
     >>> class Scale(lnb.nn.Module):
@@ -29,18 +29,18 @@ class Module:
     """
 
     training: bool
-    _parameters: dict[str, Parameter | None]
-    _buffers: dict[str, Tensor | None]
-    _modules: dict[str, "Module | None"]
-    _transient: set[str]
+    _unsaved: ClassVar[frozenset[str]] = frozenset()         # members that the state leaves out
+    _may_lack: ClassVar[frozenset[str]] = frozenset()        # buffers that a state need not have
     _forward_hooks: hooks.Hooks
     _forward_pre_hooks: hooks.Hooks
     _backward_hooks: hooks.Hooks
     _backward_pre_hooks: hooks.Hooks
+    _state_hooks: dict[str, dict[int, Callable[..., Any]]]
 
     def __init__(self) -> None:
         self.__dict__.update(training=True, _parameters={}, _buffers={}, _modules={}, _transient=set(),
-                             _forward_hooks={}, _forward_pre_hooks={}, _backward_hooks={}, _backward_pre_hooks={})
+                             _forward_hooks={}, _forward_pre_hooks={}, _backward_hooks={}, _backward_pre_hooks={},
+                             _state_hooks={moment: {} for moment in state.MOMENTS})
 
     # ------------------------------------------------------------------------------------------------- calling
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -52,13 +52,15 @@ class Module:
             return hooks.called(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
-    def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False,
-                              with_kwargs: bool = False) -> Handle:
+    def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False,
+                              always_call: bool = False) -> Handle:
         """Call `hook(module, args, output)` after each forward; what it returns, unless None, replaces the output.
 
-        `prepend`: before the hooks there are. `with_kwargs`: `hook(module, args, kwargs, output)`.
+        `prepend`: before the hooks there are. `with_kwargs`: `hook(module, args, kwargs, output)`. `always_call`: also
+        after an error, with None for the output.
         """
-        return Handle(self._forward_hooks, hooks.checked("register_forward_hook", hook, with_kwargs), prepend)
+        kept = hooks.checked("register_forward_hook", hook, with_kwargs, always_call)
+        return Handle(self._forward_hooks, kept, prepend)
 
     def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False,
                                   with_kwargs: bool = False) -> Handle:
@@ -76,145 +78,11 @@ class Module:
         """
         return Handle(self._backward_hooks, hooks.checked("register_full_backward_hook", hook), prepend)
 
+    register_backward_hook = register_full_backward_hook
+
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
         """Call `hook(module, grad_output)` before backward goes through the module; a tuple replaces `grad_output`."""
         return Handle(self._backward_pre_hooks, hooks.checked("register_full_backward_pre_hook", hook), prepend)
-
-    # ---------------------------------------------------------------------------------------------- attributes
-    def __setattr__(self, name: str, value: Any) -> None:
-        if "_modules" not in self.__dict__:
-            raise ConfigError(f"{type(self).__name__}: {name!r} is assigned before the module is set up. "
-                              "Call super().__init__() first.")
-        if isinstance(value, Parameter):
-            self.register_parameter(name, value)
-        elif isinstance(value, Module):
-            self.add_module(name, value)
-        elif isinstance(value, Buffer) or (name in self._buffers and (value is None or isinstance(value, Tensor))):
-            self.register_buffer(name, value, name not in self._transient)
-        elif name in self._parameters or name in self._modules:
-            self._replace(name, value)
-        else:
-            self._forget(name)
-            self.__dict__[name] = value
-
-    def _replace(self, name: str, value: Any) -> None:
-        """A parameter or module may be switched off by None; anything else in its place is a mistake."""
-        kind = "parameter" if name in self._parameters else "module"
-        if value is not None:
-            raise DTypeError(f"{type(self).__name__}: {name!r} is a {kind} and cannot become a {type(value).__name__}. "
-                             f"Assign a {kind} or None, or delete it first.")
-        (self._parameters if name in self._parameters else self._modules)[name] = None
-
-    def __getattr__(self, name: str) -> Any:
-        for members in ("_parameters", "_buffers", "_modules"):
-            found = self.__dict__.get(members, {})
-            if name in found:
-                return found[name]
-        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
-
-    def __delattr__(self, name: str) -> None:
-        if not self._forget(name):
-            object.__delattr__(self, name)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
-
-    def _forget(self, name: str) -> bool:
-        """Take a name out of every table; whether it was in one."""
-        tables = (self._parameters, self._buffers, self._modules)
-        found = [table for table in tables if name in table]
-        for table in found:
-            del table[name]
-        self._transient.discard(name)
-        return bool(found)
-
-    def _register(self, table: dict[str, Any], name: str, value: Any) -> None:
-        if not name or "." in name:
-            raise ConfigError(f"{type(self).__name__}: {name!r} cannot name a member. Use a word without dots.")
-        if name not in table:
-            self._forget(name)
-            self.__dict__.pop(name, None)
-        table[name] = value
-
-    def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter under this name; None keeps the name for later."""
-        if param is not None and not isinstance(param, Parameter):
-            raise DTypeError(f"register_parameter: {name!r} is a {type(param).__name__}. Wrap it in nn.Parameter.")
-        self._register(self._parameters, name, param)
-
-    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
-        """Add a tensor that is moved and saved with the module but not trained; not saved unless `persistent`."""
-        self._register(self._buffers, name, tensor if tensor is None or isinstance(tensor, Tensor) else Buffer(tensor))
-        (self._transient.discard if persistent else self._transient.add)(name)
-
-    def add_module(self, name: str, module: "Module | None") -> None:
-        """Add a submodule under this name."""
-        if module is not None and not isinstance(module, Module):
-            raise DTypeError(f"add_module: {name!r} is a {type(module).__name__}. Pass an nn.Module.")
-        self._register(self._modules, name, module)
-
-    register_module = add_module
-
-    # ----------------------------------------------------------------------------------------------- traversal
-    def named_modules(self, prefix: str = "") -> "Iterator[tuple[str, Module]]":
-        """This module and all below it, each once, by dotted name."""
-        seen: set[int] = set()
-        pending: list[tuple[str, Module]] = [(prefix, self)]
-        while pending:
-            path, module = pending.pop()
-            if id(module) in seen:
-                continue
-            seen.add(id(module))
-            yield path, module
-            below = [(f"{path}.{name}" if path else name, child) for name, child in module._modules.items()
-                     if child is not None]
-            pending.extend(reversed(below))
-
-    def _named(self, table: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Any]]:
-        """The members of one table by dotted name, each object once."""
-        seen: set[int] = set()
-        for path, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
-            for name, item in getattr(module, table).items():
-                if item is not None and id(item) not in seen:
-                    seen.add(id(item))
-                    yield (f"{path}.{name}" if path else name), item
-
-    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """All parameters by dotted name, shared ones once."""
-        return self._named("_parameters", prefix, recurse)
-
-    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """All buffers by dotted name."""
-        return self._named("_buffers", prefix, recurse)
-
-    def named_children(self) -> "Iterator[tuple[str, Module]]":
-        """The modules directly below, by name."""
-        return self._named("_modules", "", recurse=False)
-
-    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """All parameters, shared ones once."""
-        return (param for _, param in self.named_parameters(recurse=recurse))
-
-    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """All buffers."""
-        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
-
-    def children(self) -> "Iterator[Module]":
-        """The modules directly below."""
-        return (module for _, module in self.named_children())
-
-    def modules(self) -> "Iterator[Module]":
-        """This module and all below it."""
-        return (module for _, module in self.named_modules())
-
-    def get_submodule(self, target: str) -> "Module":
-        """The module of a dotted name; "" is this one."""
-        module: Any = self
-        for name in target.split(".") if target else ():
-            module = module._modules.get(name) if isinstance(module, Module) else None
-            if module is None:
-                raise AttributeError(f"{type(self).__name__!r} has no submodule {target!r}")
-        return module
 
     # ----------------------------------------------------------------------------------------------- all at once
     def apply(self, function: "Callable[[Module], Any]") -> Self:
@@ -240,24 +108,48 @@ class Module:
             param.requires_grad = requires_grad
         return self
 
-    def zero_grad(self) -> None:
-        """Forget the gradients of all parameters."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or with set_to_none=False fill them with zeros."""
         for param in self.parameters():
-            param.grad = None
+            param.grad = None if set_to_none or param.grad is None else param.grad.detach() * 0
 
-    def to(self, *targets: Any, device: str | None = None, dtype: Any = None) -> Self:
+    def reset_parameters(self) -> None:
+        """Let the modules directly below draw their parameters anew; this one's own stay where it does not say how."""
+        for child in self.children():
+            child.reset_parameters()
+
+    def to(self, *targets: Any, device: str | None = None, dtype: Any = None, non_blocking: bool = False) -> Self:
         """Move all parameters and buffers to a device, or cast the floating ones to a dtype, in place.
 
-        Optimizers and other holders of the parameters go on with the same objects. DTypeError if the dtype is not
-        floating.
+        A tensor among the targets gives its own device and dtype; `non_blocking` is accepted. Optimizers and other
+        holders of the parameters go on with the same objects. DTypeError if the dtype is not floating.
         """
         for target in targets:
-            if isinstance(target, str) and target not in dtypes.NAMES:
+            if isinstance(target, Tensor):
+                device, dtype = target.device, target.dtype
+            elif isinstance(target, str) and target not in dtypes.NAMES:
                 device = target
-            else:
+            elif target is not None:
                 dtype = target
         state.move(self, device, dtype)
         return self
+
+    def cpu(self) -> Self:
+        """Move to the CPU."""
+        return self.to("cpu")
+
+    def cuda(self) -> Self:
+        """Move to the GPU."""
+        return self.to("cuda")
+
+    def to_empty(self, *, device: str, recurse: bool = True) -> Self:
+        """Move to a device, parameters and buffers with undefined content, without copying what they hold."""
+        state.empty_on(self, device, recurse)
+        return self
+
+    def type(self, dst_type: Any) -> Self:
+        """Cast the floating parameters and buffers to a dtype."""
+        return self.to(dtype=dst_type)
 
     def float(self) -> Self:
         """Cast to float32."""
@@ -275,10 +167,6 @@ class Module:
         """Cast to bfloat16."""
         return self.to("bfloat16")
 
-    def count_parameters(self, recurse: bool = True) -> int:
-        """The number of trainable elements."""
-        return sum(param.size for param in self.parameters(recurse) if param.requires_grad)
-
     # ---------------------------------------------------------------------------------------------------- state
     def state_dict(self, destination: dict[str, Tensor] | None = None, prefix: str = "",
                    keep_vars: bool = False) -> dict[str, Tensor]:
@@ -288,13 +176,48 @@ class Module:
         """
         return state.collect(self, {} if destination is None else destination, prefix, keep_vars)
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> "LoadResult":
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> "LoadResult":
         """Write Tensors or NumPy arrays into the parameters and buffers, cast to their dtypes.
 
-        StateError if, with `strict`, keys are missing or unexpected; ShapeError if a shape differs; DTypeError if an
-        imaginary part would be lost. Nothing is written then. Returns the missing and the unexpected keys.
+        `assign`: what is given takes their place instead, uncopied, on its device and in its dtype. StateError if, with
+        `strict`, keys are missing or unexpected; ShapeError if a shape differs; DTypeError if an imaginary part would
+        be lost. Nothing is written then. Returns the missing and the unexpected keys.
         """
-        return LoadResult(*state.load(self, state_dict, strict))
+        result = LoadResult(*state.load(self, state_dict, strict, assign))
+        for module in self.modules():
+            for hook in tuple(module._state_hooks["loaded"].values()):
+                hook(module, result)
+        return result
+
+    def get_extra_state(self) -> Any:
+        """What a subclass wants saved besides tensors: it defines this and set_extra_state."""
+        raise ConfigError(f"{type(self).__name__}: get_extra_state is missing. Define it beside set_extra_state.")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take up what get_extra_state gave."""
+        raise ConfigError(f"{type(self).__name__}: set_extra_state is missing. Define it beside get_extra_state.")
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call `hook(module, prefix, keep_vars)` before the module gives its state."""
+        return self._register_state_hook("register_state_dict_pre_hook", "saving", hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call `hook(module, state_dict, prefix, metadata)` when the module gave its state, which it may change."""
+        return self._register_state_hook("register_state_dict_post_hook", "saved", hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call `hook(module, state, prefix, metadata, strict, missing, unexpected, errors)` before a state is read.
+
+        It may change `state`, which is a copy, and add to the lists.
+        """
+        return self._register_state_hook("register_load_state_dict_pre_hook", "loading", hook)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Call `hook(module, result)` when a state is read; `result` has the lists missing_keys and unexpected_keys."""
+        return self._register_state_hook("register_load_state_dict_post_hook", "loaded", hook)
+
+    def _register_state_hook(self, name: str, moment: str, hook: Any) -> Handle:
+        return Handle(self._state_hooks[moment], hooks.checked(name, hook)[0])
 
     # ------------------------------------------------------------------------------------------------------ text
     def extra_repr(self) -> str:
@@ -304,9 +227,9 @@ class Module:
     def __repr__(self) -> str:
         lines = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._modules.items()]
         extra, name = self.extra_repr(), type(self).__name__
-        if not lines:
+        if not lines and "\n" not in extra:
             return f"{name}({extra})"
-        return f"{name}(\n" + "".join(f"  {line}\n" for line in [extra, *lines] if line) + ")"
+        return f"{name}(\n" + "".join(f"  {line}\n" for line in [*extra.split("\n"), *lines] if line) + ")"
 
 
 class LoadResult(NamedTuple):
@@ -317,3 +240,37 @@ class LoadResult(NamedTuple):
 
 
 MODAL.append(Module)
+Layer = TypeVar("Layer", bound=type[Module])
+
+
+def auto_repr(*attr_names: str) -> Callable[[Layer], Layer]:
+    """Decorate a class of modules: its `repr` shows these attributes.
+
+    >>> @lnb.nn.auto_repr("size")
+    ... class Scale(lnb.nn.Module):
+    ...     size = 3
+    >>> Scale()
+    Scale(size=3)
+    """
+    def decorated(kind: Layer) -> Layer:
+        kind.extra_repr = lambda self: ", ".join(  # type: ignore[method-assign]
+            f"{name}={getattr(self, name, None)}" for name in attr_names)
+        return kind
+    return decorated
+
+
+def set_state_dict_pass_attr(*attr_names: str) -> Callable[[Layer], Layer]:
+    """Decorate a class of modules: its state leaves out these parameters, buffers and submodules.
+
+    >>> @lnb.nn.set_state_dict_pass_attr("table")
+    ... class Half(lnb.nn.Linear):
+    ...     def __init__(self):
+    ...         super().__init__(2, 2)
+    ...         self.table = lnb.nn.Buffer([1.0])
+    >>> list(Half().state_dict())
+    ['weight', 'bias']
+    """
+    def decorated(kind: Layer) -> Layer:
+        kind._unsaved = frozenset(attr_names)
+        return kind
+    return decorated

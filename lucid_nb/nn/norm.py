@@ -40,6 +40,7 @@ class _RunningNorm(Module):
     """What normalises channels by statistics of the input, or by running ones."""
 
     axes: tuple[int, ...] = ()             # how many the input may have
+    _may_lack = frozenset({"num_batches_tracked"})     # as in states saved before it was counted
     affine_default, tracking_default = True, True
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool | None = None,
@@ -135,6 +136,37 @@ class BatchNorm3d(_BatchNorm):
     """Batch normalisation of volumes (batch, channels, depth, height, width): see BatchNorm1d."""
 
     axes = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation of (batch, channels, ...) with the statistics of all processes: here there is one.
+
+    `process_group` is accepted. See BatchNorm1d.
+    """
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+                 track_running_stats: bool = True, process_group: Any = None, device: str | None = None,
+                 dtype: Any = "float32") -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        self.process_group = process_group
+
+    def _check(self, input: Any) -> None:
+        if len(input.shape) < 2:
+            raise ShapeError(f"SyncBatchNorm: an input of shape {tuple(input.shape)}. Give it (batch, channels, ...).")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module with a layer of this kind in the place of every BatchNorm1d, 2d and 3d, with its parameters."""
+        for name, child in list(module.named_children()):
+            module.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        if not isinstance(module, _BatchNorm) or isinstance(module, cls):
+            return module
+        made = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats,
+                   process_group)
+        made.train(module.training)
+        made._parameters.update(module._parameters)
+        made._buffers.update(module._buffers)
+        return made
 
 
 class _InstanceNorm(_RunningNorm):

@@ -1,11 +1,11 @@
 """Parameter and Buffer: tensors that a module registers when they are assigned to it."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 from ..array import Leaf, Tensor
-from ..creation import tensor
+from ..creation import empty, tensor
 from ..dtypes import is_inexact
-from ..errors import DTypeError
+from ..errors import DTypeError, StateError
 from ..register import open_roads
 
 
@@ -36,16 +36,76 @@ class Parameter(Tensor):
 class Buffer(Tensor):
     """A tensor that is moved and saved with its module but not trained, with its own copy of the data.
 
-    Arrays keep their dtype; Python numbers become float32.
+    Arrays keep their dtype; Python numbers become float32. Not saved unless `persistent`.
     """
 
-    __slots__ = ()
+    __slots__ = ("persistent",)
 
-    def __init__(self, data: Any, dtype: Any = None, device: str | None = None) -> None:
+    def __init__(self, data: Any, dtype: Any = None, device: str | None = None, *, persistent: bool = True) -> None:
         super().__init__(own(data, dtype, device).raw)
+        self.persistent = persistent
 
     def __reduce__(self) -> tuple:
-        return type(self), (self.to_host(), None, self.device)
+        return buffer, (type(self), self.to_host(), self.device, self.persistent)
+
+
+def buffer(kind: type[Buffer], data: Any, device: str, persistent: bool) -> Buffer:
+    """What a pickle of a buffer calls."""
+    return kind(data, None, device, persistent=persistent)
+
+
+# ------------------------------------------------------------------------------------------- of unknown shape yet
+class Uninitialized:
+    """What a lazy layer has in the place of a parameter or a buffer until it sees an input: a dtype and a device."""
+
+    __slots__ = ()
+    becomes: type
+
+    @property
+    def shape(self) -> NoReturn:
+        """StateError: there is none yet."""
+        raise StateError(f"{type(self).__name__}: it has no shape yet. Call the module on an input first.")
+
+    ndim = size = shape
+
+    def materialize(self, shape: tuple[int, ...], device: str | None = None, dtype: Any = None) -> None:
+        """Become a parameter or a buffer of this shape, with undefined content and the same identity."""
+        like: Any = self
+        like.raw = empty(shape, dtype=like.dtype if dtype is None else dtype, device=device or like.device).raw
+        like.__class__ = self.becomes
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __reduce__(self) -> tuple:
+        like: Any = self
+        return unshaped, (type(self), like.requires_grad, like.device, like.dtype.name)
+
+
+class UninitializedParameter(Uninitialized, Parameter):
+    """A parameter of unknown shape."""
+
+    __slots__ = ()
+    becomes = Parameter
+
+    def __init__(self, requires_grad: bool = True, device: str | None = None, dtype: Any = "float32") -> None:
+        Parameter.__init__(self, empty((0,), dtype=dtype, device=device), requires_grad=requires_grad)
+
+
+class UninitializedBuffer(Uninitialized, Buffer):
+    """A buffer of unknown shape."""
+
+    __slots__ = ()
+    becomes = Buffer
+
+    def __init__(self, requires_grad: bool = False, device: str | None = None, dtype: Any = "float32", *,
+                 persistent: bool = True) -> None:
+        Buffer.__init__(self, empty((0,), dtype=dtype, device=device), persistent=persistent)
+
+
+def unshaped(kind: type, requires_grad: bool, device: str, dtype: str) -> Any:
+    """What a pickle of a parameter or buffer of unknown shape calls."""
+    return kind(requires_grad, device, dtype)
 
 
 open_roads({Parameter, Buffer})
@@ -58,3 +118,15 @@ def own(data: Any, dtype: Any, device: str | None) -> Tensor:
     if isinstance(data, Tensor):
         data, device = data.detach(), device or data.device
     return tensor(data, dtype=dtype, device=device)
+
+
+def adopted(kind: type[Tensor], value: Tensor, requires_grad: bool) -> Tensor:
+    """A parameter or buffer on the memory of a tensor, without a copy."""
+    source, found = value.detach(), object.__new__(kind)
+    found.raw, found.node, found.is_value, found.version = source.raw, None, source.is_value, None
+    found.storage, found.steps = source.storage, source.steps
+    found.root, found.generation = source.root, source.generation
+    if isinstance(found, Buffer):
+        found.persistent = True
+    found.requires_grad = requires_grad
+    return found

@@ -1,22 +1,27 @@
 """What a module does to the memory of its parameters and buffers: move, save, load."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..array import Tensor
-from ..creation import asarray
+from ..creation import asarray, empty
 from ..dtypes import as_dtype, can_cast, is_inexact
 from ..errors import DTypeError, ShapeError, StateError
 from ..tape import grad_mode
+from .parameter import Parameter, Uninitialized, adopted
 
 if TYPE_CHECKING:
     from .module import Module
 
+MOMENTS = ("saving", "saved", "loading", "loaded")         # at which a module's hooks are told of its state
+EXTRA = "_extra_state"
 
-def tensors(module: "Module") -> Iterator[Tensor]:
+
+# ------------------------------------------------------------------------------------------------------- moving
+def tensors(module: "Module", recurse: bool = True) -> Iterator[Tensor]:
     """All parameters and buffers below a module, each once."""
-    yield from module.parameters()
-    yield from module.buffers()
+    yield from module.parameters(recurse)
+    yield from module.buffers(recurse)
 
 
 def move(module: "Module", device: str | None, dtype: Any) -> None:
@@ -34,9 +39,18 @@ def move(module: "Module", device: str | None, dtype: Any) -> None:
         take_memory(part, source)
 
 
+def empty_on(module: "Module", device: str, recurse: bool) -> None:
+    """Give every parameter and buffer memory of undefined content on a device; gradients are forgotten."""
+    parts = list(tensors(module, recurse))
+    made = [Tensor(empty(part.raw.shape, dtype=part.dtype, device=device).raw) for part in parts]
+    for part, source in zip(parts, made):
+        part.grad = None
+        take_memory(part, source)
+
+
 def converted(tensor: Tensor, device: str | None, dtype: Any) -> Tensor:
     """A tensor on the device, cast if it is floating."""
-    result = tensor.detach()
+    result = Tensor(tensor.raw) if isinstance(tensor, Uninitialized) else tensor.detach()
     if dtype is not None and is_inexact(tensor.dtype):
         result = result.astype(dtype)
     return result if device is None else result.to(device)
@@ -48,42 +62,131 @@ def take_memory(tensor: Tensor, source: Tensor) -> None:
         tensor.raw, tensor.storage, tensor.version = source.raw, None, None
 
 
-def collect(module: "Module", found: dict[str, Tensor], prefix: str, keep_vars: bool) -> dict[str, Tensor]:
-    """Parameters, then persistent buffers, then the same of each child."""
-    saved = {**module._parameters, **{name: buffer for name, buffer in module._buffers.items()
-                                      if name not in module._transient}}
-    for name, tensor in saved.items():
-        if tensor is not None:
-            found[prefix + name] = tensor if keep_vars else tensor.detach()
+# ------------------------------------------------------------------------------------------------------- saving
+class Slot(NamedTuple):
+    """Where a module keeps a tensor of its state; `may_lack`: a state without it is read, too."""
+
+    table: dict[str, Any]
+    name: str
+    may_lack: bool = False
+
+    @property
+    def tensor(self) -> Tensor:
+        """What is there."""
+        return self.table[self.name]
+
+
+def slots_of(module: "Module") -> dict[str, Slot]:
+    """The parameters, then the persistent buffers of this module alone that its state has, by name."""
+    found = {name: Slot(module._parameters, name) for name in module._parameters}
+    found |= {name: Slot(module._buffers, name, name in module._may_lack) for name in module._buffers
+              if name not in module._transient}
+    return {name: slot for name, slot in found.items() if slot.tensor is not None and name not in module._unsaved}
+
+
+def saved_modules(module: "Module", prefix: str = "") -> "Iterator[tuple[str, Module]]":
+    """This module and all below that the state has, by the prefix of their keys; shared ones under all names."""
+    yield prefix, module
     for name, child in module._modules.items():
-        if child is not None:
+        if child is not None and name not in module._unsaved:
+            yield from saved_modules(child, f"{prefix}{name}.")
+
+
+def has_extra(module: "Module") -> bool:
+    """Does its class say what to save besides tensors?"""
+    return "get_extra_state" in {name for kind in type(module).__mro__[:-3] for name in vars(kind)}
+
+
+def collect(module: "Module", found: dict[str, Any], prefix: str, keep_vars: bool) -> dict[str, Any]:
+    """Parameters, then persistent buffers, then the same of each child."""
+    for hook in tuple(module._state_hooks["saving"].values()):
+        hook(module, prefix, keep_vars)
+    for name, (table, *_) in slots_of(module).items():
+        tensor = table[name]
+        found[prefix + name] = tensor if keep_vars or isinstance(tensor, Uninitialized) else tensor.detach()
+    if has_extra(module):
+        found[prefix + EXTRA] = module.get_extra_state()
+    for name, child in module._modules.items():
+        if child is not None and name not in module._unsaved:
             collect(child, found, f"{prefix}{name}.", keep_vars)
+    for hook in tuple(module._state_hooks["saved"].values()):
+        hook(module, found, prefix, {})
     return found
 
 
-def load(module: "Module", given: Mapping[str, Any], strict: bool) -> tuple[list[str], list[str]]:
+# ------------------------------------------------------------------------------------------------------ loading
+def load(module: "Module", given: Mapping[str, Any], strict: bool, assign: bool) -> tuple[list[str], list[str]]:
     """Check and convert all, then write all. The missing and the unexpected keys."""
     if not isinstance(given, Mapping):
         raise StateError(f"load_state_dict: the state is a {type(given).__name__}. Pass what state_dict() gave.")
-    own = collect(module, {}, "", keep_vars=True)
-    missing, unexpected = [key for key in own if key not in given], [key for key in given if key not in own]
+    parts = list(saved_modules(module))
+    given, missing, unexpected = _announced(parts, dict(given), strict)
+    own = {prefix + name: slot for prefix, part in parts for name, slot in slots_of(part).items()}
+    extras = {prefix + EXTRA: part for prefix, part in parts if has_extra(part)}
+    missing += [key for key, slot in own.items() if key not in given and not slot.may_lack]
+    missing += [key for key in extras if key not in given]
+    unexpected += [key for key in given if key not in own and key not in extras]
     if strict and (missing or unexpected):
         raise StateError(f"load_state_dict: missing {missing}, unexpected {unexpected} for {type(module).__name__}. "
                          "Load what this module saved, or pass strict=False.")
     values = {key: asarray(given[key]) for key in own if key in given}
-    wrong = [f"{key} is {value.shape}, not {own[key].shape}" for key, value in values.items()
-             if value.shape != own[key].shape]
+    _check_values(values, own, assign)
+    with grad_mode(False):
+        # Copies, also of what fits: the state may be this module's own memory under other keys.
+        ready = values if assign else {
+            key: value.detach().to(own[key].tensor.device).astype(own[key].tensor.dtype)
+            for key, value in values.items()}
+    for key, part in extras.items():
+        if key in given:
+            part.set_extra_state(given[key])
+    for key, value in ready.items():
+        (_assign if assign else _write)(own[key], value)
+    return missing, unexpected
+
+
+def _announced(parts: "list[tuple[str, Module]]", given: dict[str, Any],
+               strict: bool) -> tuple[dict[str, Any], list[str], list[str]]:
+    """What hooks make of a state, and the keys that they say are missing or unexpected."""
+    missing: list[str] = []
+    unexpected: list[str] = []
+    errors: list[str] = []
+    for prefix, part in parts:
+        for hook in tuple(part._state_hooks["loading"].values()):
+            hook(part, given, prefix, {}, strict, missing, unexpected, errors)
+    if errors:
+        raise StateError(f"load_state_dict: {'; '.join(errors)}. Load what this module saved.")
+    return given, missing, unexpected
+
+
+def _check_values(values: dict[str, Tensor], own: dict[str, Slot], assign: bool) -> None:
+    """Refuse what does not fit, before anything is written."""
+    there = {key: own[key].tensor for key in values if not isinstance(own[key].tensor, Uninitialized)}
+    wrong = [f"{key} is {values[key].shape}, not {tensor.shape}" for key, tensor in there.items()
+             if values[key].shape != tensor.shape]
     if wrong:
         raise ShapeError(f"load_state_dict: {'; '.join(wrong)}. Load into a module of the same sizes.")
-    uncast = [f"{key} is {value.dtype}, not {own[key].dtype}" for key, value in values.items()
-              if not can_cast(value.dtype, own[key].dtype, "unsafe")]
+    uncast = [f"{key} is {values[key].dtype}, not {slot.tensor.dtype}" for key, slot in own.items()
+              if key in values and not can_cast(values[key].dtype, slot.tensor.dtype, "unsafe")]
     if uncast:
         raise DTypeError(f"load_state_dict: {'; '.join(uncast)}. Load real parts, or into a complex module.")
+    if assign:
+        return
     with grad_mode(False):
-        for key in values:
-            own[key].check_writable(f"load_state_dict of {key}")
-        # Copies, also of what fits: the state may be this module's own memory under other keys.
-        ready = {key: value.detach().to(own[key].device).astype(own[key].dtype) for key, value in values.items()}
-        for key, value in ready.items():
-            own[key][...] = value
-    return missing, unexpected
+        for key, tensor in there.items():
+            tensor.check_writable(f"load_state_dict of {key}")
+
+
+def _write(slot: Slot, value: Tensor) -> None:
+    """Write into what is there; what had no shape yet takes that of the value."""
+    tensor = slot.tensor
+    if isinstance(tensor, Uninitialized):
+        tensor.materialize(value.shape)
+    with grad_mode(False):
+        tensor[...] = value
+
+
+def _assign(slot: Slot, value: Tensor) -> None:
+    """Put a tensor in the place of what is there, trained if that was."""
+    before = slot.tensor
+    kind = Parameter if isinstance(before, Parameter) else type(before)
+    slot.table[slot.name] = adopted(kind, value, before.requires_grad)

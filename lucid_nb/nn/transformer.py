@@ -17,7 +17,7 @@ from ..shapes import as_integer, check_sizes
 from . import functional as F
 from . import init
 from .attention import MultiheadAttention
-from .container import Sequential
+from .container import ModuleList
 from .dropout import Dropout
 from .linear import Linear
 from .module import Module
@@ -56,16 +56,25 @@ def is_causal_mask(mask: Any, is_causal: bool | None) -> bool:
                 np.array_equal(host, np.where(lower, 0, -np.inf)))
 
 
+def heads_of(kind: str, nhead: int | None, num_heads: int | None) -> int:
+    """The number of heads, which goes by PyTorch's name and by lucid's."""
+    found = num_heads if nhead is None else nhead
+    if found is None or None not in (nhead, num_heads):
+        raise ConfigError(f"{kind}: nhead={nhead} and num_heads={num_heads}. Give one of them.")
+    return found
+
+
 class _Layer(Module):
     """What both layers have in common: attention, the network of positions, and how each joins its input."""
 
     attentions: tuple[str, ...]
 
-    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
+    def __init__(self, d_model: int, nhead: int | None = None, dim_feedforward: int = 2048, dropout: float = 0.1,
                  activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
                  norm_first: bool = False, bias: bool = True, device: str | None = None,
-                 dtype: Any = "float32") -> None:
+                 dtype: Any = "float32", *, num_heads: int | None = None) -> None:
         super().__init__()
+        nhead = heads_of(type(self).__name__, nhead, num_heads)
         made: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
         for name in self.attentions:
             self.add_module(name, MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, **made))
@@ -149,7 +158,7 @@ class _Stack(Module):
         self.num_layers = as_integer(kind, "num_layers", num_layers)
         if self.num_layers < 0:
             raise ConfigError(f"{kind}: num_layers is {self.num_layers}. Use 0 or more.")
-        self.layers = Sequential(*[copy.deepcopy(layer) for _ in range(self.num_layers)])
+        self.layers = ModuleList([copy.deepcopy(layer) for _ in range(self.num_layers)])
         self.add_module("norm", norm)
 
     def _finished(self, x: Tensor) -> Tensor:
@@ -206,12 +215,15 @@ class Transformer(Module):
     (4, 5, 8)
     """
 
-    def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
-                 dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = F.relu,
+    def __init__(self, d_model: int = 512, nhead: int | None = None, num_encoder_layers: int = 6,
+                 num_decoder_layers: int = 6, dim_feedforward: int = 2048, dropout: float = 0.1,
+                 activation: Activation = F.relu,
                  custom_encoder: Module | None = None, custom_decoder: Module | None = None,
                  layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
-                 bias: bool = True, device: str | None = None, dtype: Any = "float32") -> None:
+                 bias: bool = True, device: str | None = None, dtype: Any = "float32", *,
+                 num_heads: int | None = None) -> None:
         super().__init__()
+        nhead = 8 if nhead is None and num_heads is None else heads_of("Transformer", nhead, num_heads)
         options = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias,
                    device, dtype)
         norm = dict(eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)

@@ -69,6 +69,12 @@ def square(m: Vocabulary, x: Expr) -> Formula:
     return x * x
 
 
+@unary(oracle="numpy.power(x, 3)", bools="int8", complexes=True, ulp=2)
+def cube(m: Vocabulary, x: Expr) -> Formula:
+    """x times itself, twice."""
+    return x * x * x
+
+
 @entry(cost=5)
 def reciprocal_(g: Expr, y: Expr, x: Expr) -> tuple[Expr | None]:
     part = product(g, y)

@@ -68,7 +68,7 @@ def _distinct_slices(x: Tensor, axis: int, index: bool, inverse: Any, counts: An
     return [take(x, found[1], axis=axis), *(rest if index else rest[1:])]
 
 
-@public(method=False)
+@public()
 def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
            axis: int | None = None, *, equal_nan: bool = True, sorted: bool = True) -> Any:
     """The distinct elements in order, or along an axis the distinct slices; more results as asked for, all int64.

@@ -6,6 +6,7 @@ from .activation import (
     elu,
     gelu,
     glu,
+    gumbel_softmax,
     hardshrink,
     hardsigmoid,
     hardswish,
@@ -72,7 +73,16 @@ from .dropout import (
     feature_alpha_dropout,
 )
 from .embedding import embedding, embedding_bag
-from .interpolation import affine_grid, grid_sample, interpolate, rotate, upsample
+from .inplace import celu_, elu_, hardtanh_, leaky_relu_, relu_, rrelu_, selu_, threshold_
+from .interpolation import (
+    affine_grid,
+    grid_sample,
+    interpolate,
+    rotate,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
 from .linear import bilinear, flatten, linear
 from .loss import (
     REDUCTIONS,
@@ -126,18 +136,20 @@ from .shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
 __all__ = ["GELU_FORMS", "REDUCTIONS", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
            "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "affine_grid", "alpha_dropout",
            "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy",
-           "binary_cross_entropy_with_logits", "celu", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_general",
-           "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity",
-           "cross_entropy", "ctc_loss", "drop_block", "drop_path", "dropout", "dropout1d", "dropout2d", "dropout3d",
-           "elu", "embedding", "embedding_bag", "feature_alpha_dropout", "flatten", "fold", "fractional_max_pool2d",
-           "fractional_max_pool3d", "gaussian_nll_loss", "gelu", "global_response_norm", "glu", "grid_sample",
-           "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss",
-           "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear",
-           "local_response_norm", "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d",
-           "margin_ranking_loss", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d",
-           "max_unpool3d", "mish", "mse_loss", "multi_head_attention_forward", "multi_margin_loss",
-           "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_axis", "one_hot",
-           "pad", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu",
-           "relu6", "rms_norm", "rotate", "rrelu", "scaled_dot_product_attention", "selu", "sigmoid", "silu",
-           "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
-           "tanhshrink", "threshold", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample"]
+           "binary_cross_entropy_with_logits", "celu", "celu_", "channel_shuffle", "conv1d", "conv2d", "conv3d",
+           "conv_general", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
+           "cosine_similarity", "cross_entropy", "ctc_loss", "drop_block", "drop_path", "dropout", "dropout1d",
+           "dropout2d", "dropout3d", "elu", "elu_", "embedding", "embedding_bag", "feature_alpha_dropout", "flatten",
+           "fold", "fractional_max_pool2d", "fractional_max_pool3d", "gaussian_nll_loss", "gelu",
+           "global_response_norm", "glu", "grid_sample", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid",
+           "hardswish", "hardtanh", "hardtanh_", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate",
+           "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_", "linear", "local_response_norm",
+           "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "lp_pool3d", "margin_ranking_loss", "max_pool1d",
+           "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "mish", "mse_loss",
+           "multi_head_attention_forward", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
+           "nll_loss", "normalize", "one_axis", "one_hot", "pad", "pairwise_distance", "pdist", "pixel_shuffle",
+           "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "rotate", "rrelu",
+           "rrelu_", "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss",
+           "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
+           "threshold", "threshold_", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample",
+           "upsample_bilinear", "upsample_nearest"]

@@ -101,6 +101,16 @@ def upsample(input: Any, size: int | Sequence[int] | None = None, scale_factor: 
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
+def upsample_nearest(input: Any, size: int | Sequence[int] | None = None, scale_factor: Scale = None) -> Tensor:
+    """interpolate with mode "nearest"."""
+    return interpolate(input, size, scale_factor)
+
+
+def upsample_bilinear(input: Any, size: int | Sequence[int] | None = None, scale_factor: Scale = None) -> Tensor:
+    """interpolate with mode "bilinear" and corners kept."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
 def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros",
                 align_corners: bool | None = None) -> Tensor:
     """(batch, channels, [depth,] height, width) sampled at the points of a grid, (batch, ..., 2) or (batch, ..., 3).
