@@ -8,7 +8,7 @@ from typing import Any
 from ..expr import Expr, Vocabulary
 from .optimizer import Choice, Group
 from .rule import Rule, RuleOptimizer
-from .step import Step
+from .step import Step, downhill, sign_of
 
 
 class Adam(RuleOptimizer):
@@ -27,24 +27,26 @@ class Adam(RuleOptimizer):
     [0.5, -1.5]
     """
 
+    parts = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+
     def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False, *, maximize: bool = False,
-                 foreach: Choice = None, fused: Choice = None, decoupled_weight_decay: bool = False) -> None:
-        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
-                                      maximize=maximize, decoupled_weight_decay=decoupled_weight_decay))
+                 eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False, *, foreach: Choice = None,
+                 maximize: bool = False, capturable: Choice = None, differentiable: bool = False, fused: Choice = None,
+                 decoupled_weight_decay: bool = False) -> None:
+        super().__init__(params, dict(
+            lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize,
+            differentiable=differentiable, decoupled_weight_decay=decoupled_weight_decay))
 
     def check(self, group: Group) -> None:
         """Refuse settings that are out of range."""
-        for name in ("lr", "eps", "weight_decay"):
-            self.refuse(group, name, lambda value: value >= 0, "a number of 0 or more")
-        self.refuse(group, "betas", lambda betas: len(betas) == 2 and all(0 <= beta < 1 for beta in betas),
-                    "two numbers of 0 or more, below 1")
+        self.refuse_negative(group, "lr", "eps", "weight_decay")
+        self.refuse_betas(group)
 
     def rule(self, state: dict[str, Any], group: Group) -> Rule:
         """The next step of one parameter."""
         step = state["step"] = int(state.get("step", 0)) + 1
         numbers = _numbers(step, group["lr"], *group["betas"], group["eps"], group["weight_decay"],
-                           group.get("decoupled_weight_decay", False), group["maximize"])
+                           group.get("decoupled_weight_decay", False), sign_of(group))
         if group["amsgrad"]:
             return adapt_bounded, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), numbers
         return adapt, ("exp_avg", "exp_avg_sq"), numbers
@@ -64,29 +66,31 @@ class AdamW(Adam):
 
     def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False,
-                 foreach: Choice = None, fused: Choice = None) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True)
+                 foreach: Choice = None, capturable: Choice = None, differentiable: bool = False,
+                 fused: Choice = None) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize,
+                         differentiable=differentiable, decoupled_weight_decay=True)
 
 
 @lru_cache(64)
 def _numbers(step: int, lr: float, beta1: float, beta2: float, eps: float, decay: float, is_decoupled: bool,
-             is_ascent: bool) -> tuple[float, ...]:
+             sign: float) -> tuple[float, ...]:
     """What the formulas below take, for all parameters at the same step."""
     return (lr / (1 - beta1 ** step), math.sqrt(1 - beta2 ** step), eps, 1 - beta1, beta2, 1 - beta2,
-            0.0 if is_decoupled else decay, 1 - lr * decay if is_decoupled else 1.0, -1.0 if is_ascent else 1.0)
+            0.0 if is_decoupled else decay, 1 - lr * decay if is_decoupled else 1.0, sign)
 
 
-def _moments(m: Vocabulary, p: Expr, g: Expr, mean: Expr, square: Expr, fresh1: Expr, beta2: Expr, fresh2: Expr,
+def moments(m: Vocabulary, p: Expr, g: Expr, mean: Expr, square: Expr, fresh1: Expr, beta2: Expr, fresh2: Expr,
              decay: Expr, sign: Expr) -> tuple[Expr, Expr]:
     """The running means of the gradient and of its square."""
-    g = sign * g + m.absorbing_product(decay, p)
+    g = downhill(m, p, g, decay, sign)
     return mean + fresh1 * (g - mean), beta2 * square + fresh2 * (g * g)
 
 
 def _adapt(m: Vocabulary, p: Expr, g: Expr, mean: Expr, square: Expr, size: Expr, bias: Expr, eps: Expr, fresh1: Expr,
            beta2: Expr, fresh2: Expr, decay: Expr, shrink: Expr, sign: Expr) -> tuple[Expr, ...]:
     """Adam; `size` and `bias` hold the corrections for the start at zero."""
-    mean, square = _moments(m, p, g, mean, square, fresh1, beta2, fresh2, decay, sign)
+    mean, square = moments(m, p, g, mean, square, fresh1, beta2, fresh2, decay, sign)
     return shrink * p - size * (mean / (m.sqrt(square) / bias + eps)), mean, square
 
 
@@ -94,7 +98,7 @@ def _adapt_bounded(m: Vocabulary, p: Expr, g: Expr, mean: Expr, square: Expr, la
                    eps: Expr, fresh1: Expr, beta2: Expr, fresh2: Expr, decay: Expr, shrink: Expr,
                    sign: Expr) -> tuple[Expr, ...]:
     """Adam with the largest square so far."""
-    mean, square = _moments(m, p, g, mean, square, fresh1, beta2, fresh2, decay, sign)
+    mean, square = moments(m, p, g, mean, square, fresh1, beta2, fresh2, decay, sign)
     largest = m.maximum(largest, square)
     return shrink * p - size * (mean / (m.sqrt(largest) / bias + eps)), mean, square, largest
 

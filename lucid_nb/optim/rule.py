@@ -1,5 +1,6 @@
 """Optimizers whose update is one formula: all parameters of a group in one pass or one program."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -7,19 +8,26 @@ import numpy as np
 
 from .. import backend
 from ..array import Tensor
-from ..creation import zeros_like
-from ..dtypes import FLOAT32, FLOAT64
-from ..errors import StateError
+from ..creation import full_like
+from ..dtypes import COMPLEX64, COMPLEX128, FLOAT32, FLOAT64
+from ..errors import StateError, told
 from ..tape import user_place
 from .optimizer import Group, Optimizer
 from .step import Step, compute_dtype
 
 FUSED = (FLOAT32, FLOAT64)
+FUSED_HERE = (*FUSED, COMPLEX64, COMPLEX128)
 Rule = tuple[Step, Sequence[str], tuple[float, ...]]
 
 
 class RuleOptimizer(Optimizer):
-    """Base of the optimizers that give `rule(state, group)` instead of `update`."""
+    """Base of the optimizers that give `rule(state, group)` instead of `update`.
+
+    `parts` names the arrays of their state; `scalars` what else they remember of a parameter.
+    """
+
+    parts: Sequence[str] = ()
+    scalars: Sequence[str] = ("step",)
 
     def rule(self, state: dict[str, Any], group: Group) -> Rule:
         """The formula of the next step, the names of the state that it reads and renews, and its numbers."""
@@ -38,7 +46,7 @@ class RuleOptimizer(Optimizer):
             if state is None:
                 state = self.state[param] = {}
             step, names, numbers = self.rule(state, group)
-            raws = [param.refresh().raw, gradient.refresh().raw, *self._parts(param, state, names)]
+            raws = [param.refresh().raw, gradient.refresh().raw, *self._parts(param, state, group, names)]
             if _is_plain(raws):
                 sets.setdefault((step, raws[0].dtype, numbers), []).append(raws)
                 written.append(param)
@@ -51,12 +59,18 @@ class RuleOptimizer(Optimizer):
         for (step, table, _, numbers), waiting in others.items():
             self._replace(waiting, step.renewed(table, [raws for *_, raws in waiting], numbers))
 
-    def _parts(self, param: Tensor, state: dict[str, Any], names: Sequence[str]) -> Iterator[Any]:
-        """The arrays of the state, zeros where it has none yet."""
+    def initial(self, name: str, group: Group) -> complex:
+        """What the elements of a part of the state are before the first step."""
+        return 0
+
+    def _parts(self, param: Tensor, state: dict[str, Any], group: Group, names: Sequence[str]) -> Iterator[Any]:
+        """The arrays of the state, new ones where it has none yet."""
         for name in names:
             part = state.get(name)
             if part is None:
-                part = state[name] = zeros_like(param)
+                value = self.initial(name, group)
+                value = complex(value, value) if param.dtype.kind == "c" else value
+                part = state[name] = full_like(param, value, dtype=compute_dtype(param.dtype))
             elif type(part) is not Tensor or part.shape != param.shape:
                 raise _misfit(f"{type(self).__name__}.step", name, part, param.shape)
             yield part.raw
@@ -64,6 +78,11 @@ class RuleOptimizer(Optimizer):
     def check_saved(self, param: Tensor, state: Mapping[str, Any]) -> None:
         """Refuse saved arrays that are not like their parameter: a step is one pass over all of them."""
         for name, value in state.items():
+            if name not in (*self.parts, *self.scalars):
+                raise StateError(f"load_state_dict: {name} is no state of {type(self).__name__}, which has "
+                                 f"{', '.join((*self.scalars, *self.parts))}. Load what the same kind saved.")
+            if name in self.scalars and not _is_number(value):
+                raise StateError(f"load_state_dict: {name} is {told(value)}. Load a state in which it is a number.")
             if getattr(value, "ndim", 0) and value.shape != param.shape:
                 raise _misfit("load_state_dict", name, value, param.shape)
 
@@ -80,11 +99,19 @@ def _misfit(op: str, name: str, value: Any, shape: tuple[int, ...]) -> StateErro
     return StateError(f"{op}: {name} {found} for a parameter of shape {shape}. Load the state of the same parameters.")
 
 
+def _is_number(value: Any) -> bool:
+    """Is this one finite number?"""
+    try:
+        return math.isfinite(float(value))
+    except (TypeError, ValueError):
+        return False
+
+
 def _is_plain(raws: list[Any]) -> bool:
     """Are these arrays of one floating dtype that one pass over memory may overwrite?"""
     if type(raws[0]) is not np.ndarray:
         return _is_plain_elsewhere(raws)
-    if raws[0].dtype not in FUSED or not raws[0].flags.writeable:
+    if raws[0].dtype not in FUSED_HERE or not raws[0].flags.writeable:
         return False
     dtype = raws[0].dtype
     return all([raw.flags.c_contiguous and (raw.dtype is dtype or raw.dtype == dtype) for raw in raws])

@@ -6,7 +6,7 @@ from typing import Any
 from ..expr import Expr, Vocabulary
 from .optimizer import Choice, Group
 from .rule import Rule, RuleOptimizer
-from .step import Step
+from .step import Step, downhill, sign_of
 
 
 class SGD(RuleOptimizer):
@@ -25,16 +25,17 @@ class SGD(RuleOptimizer):
     [0.5, 1.0]
     """
 
+    parts = ("momentum_buffer",)
+
     def __init__(self, params: Iterable[Any], lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
                  weight_decay: float = 0.0, nesterov: bool = False, *, maximize: bool = False,
-                 foreach: Choice = None, fused: Choice = None) -> None:
+                 foreach: Choice = None, differentiable: bool = False, fused: Choice = None) -> None:
         super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
-                                      nesterov=nesterov, maximize=maximize))
+                                      nesterov=nesterov, maximize=maximize, differentiable=differentiable))
 
     def check(self, group: Group) -> None:
         """Refuse settings that are out of range."""
-        for name in ("lr", "momentum", "weight_decay"):
-            self.refuse(group, name, lambda value: value >= 0, "a number of 0 or more")
+        self.refuse_negative(group, "lr", "momentum", "weight_decay")
         self.refuse(group, "dampening", lambda value: value == value + 0, "a number")
         self.refuse(group, "nesterov",
                     lambda value: not value or (group["momentum"] > 0 and group["dampening"] == 0),
@@ -43,7 +44,7 @@ class SGD(RuleOptimizer):
     def rule(self, state: dict[str, Any], group: Group) -> Rule:
         """The next step of one parameter."""
         momentum = group["momentum"]
-        numbers = (group["lr"], group["weight_decay"], -1.0 if group["maximize"] else 1.0)
+        numbers = (group["lr"], group["weight_decay"], sign_of(group))
         if not momentum:
             return descend, (), numbers
         fresh = 1.0 if state.get("momentum_buffer") is None else 1 - group["dampening"]
@@ -52,20 +53,20 @@ class SGD(RuleOptimizer):
 
 def _descend(m: Vocabulary, p: Expr, g: Expr, lr: Expr, decay: Expr, sign: Expr) -> tuple[Expr, ...]:
     """Without momentum."""
-    return (p - lr * (sign * g + m.absorbing_product(decay, p)),)
+    return (p - lr * downhill(m, p, g, decay, sign),)
 
 
 def _roll(m: Vocabulary, p: Expr, g: Expr, velocity: Expr, lr: Expr, decay: Expr, sign: Expr, momentum: Expr,
           fresh: Expr) -> tuple[Expr, ...]:
     """With momentum."""
-    velocity = momentum * velocity + fresh * (sign * g + m.absorbing_product(decay, p))
+    velocity = momentum * velocity + fresh * downhill(m, p, g, decay, sign)
     return p - lr * velocity, velocity
 
 
 def _nesterov(m: Vocabulary, p: Expr, g: Expr, velocity: Expr, lr: Expr, decay: Expr, sign: Expr, momentum: Expr,
               fresh: Expr) -> tuple[Expr, ...]:
     """With the gradient as it will be a step further."""
-    g = sign * g + m.absorbing_product(decay, p)
+    g = downhill(m, p, g, decay, sign)
     velocity = momentum * velocity + fresh * g
     return p - lr * (g + momentum * velocity), velocity
 

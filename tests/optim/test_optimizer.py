@@ -1,11 +1,16 @@
 """What all optimizers share: groups, state, saving. Oracle: the same run without the interruption."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
 import lucid_nb as lnb
+from lucid_nb import optim
 from lucid_nb.optim import SGD, Adam, Optimizer
 
+from .cases import OPTIONS
 from .walks import START
 
 
@@ -178,3 +183,163 @@ def test_step_refuses_a_state_that_is_not_like_its_parameter(part):
     p.sum().backward()
     with pytest.raises(lnb.errors.StateError, match=r"Adam.step: exp_avg .* of shape \(2, 3\)"):
         optimizer.step()
+
+
+@pytest.mark.parametrize("name", list(OPTIONS))
+def test_pickled_and_copied_optimizers_go_on_alike(name):
+    """Oracle: the optimizer itself. A parameter and its optimizer stay together in one pickle."""
+    def steps(p, optimizer):
+        for _ in range(2):
+            p.grad = p.detach() * 2 + 1
+            optimizer.step()
+        return p.detach().numpy().copy()
+    p = lnb.nn.Parameter(START)
+    optimizer = getattr(optim, name)([p], **OPTIONS[name][-1])
+    steps(p, optimizer)
+    pairs = pickle.loads(pickle.dumps((p, optimizer))), copy.deepcopy((p, optimizer))
+    wanted = steps(p, optimizer)
+    for q, other in pairs:
+        assert other.param_groups[0]["params"][0] is q and q in other.state
+        assert np.array_equal(steps(q, other), wanted)
+
+
+@pytest.mark.parametrize("name", list(OPTIONS))
+def test_every_optimizer_resumes_from_its_state(name):
+    """Oracle: the run without the interruption, bit for bit; the state of half precision is float32."""
+    for dtype in ("float32", "float16"):
+        def steps(p, optimizer, count):
+            for _ in range(count):
+                p.grad = p.detach() * 2 + 1
+                optimizer.step()
+            return p.detach().to_host()
+        whole, first = (lnb.nn.Parameter(START, dtype=dtype) for _ in range(2))
+        wanted = steps(whole, getattr(optim, name)([whole], **OPTIONS[name][-1]), 4)
+        interrupted = getattr(optim, name)([first], **OPTIONS[name][-1])
+        second = lnb.nn.Parameter(steps(first, interrupted, 2).copy())
+        resumed = getattr(optim, name)([second])
+        resumed.load_state_dict(pickle.loads(pickle.dumps(interrupted.state_dict())))
+        assert np.array_equal(steps(second, resumed, 2), wanted)
+
+
+@pytest.mark.parametrize("name", list(OPTIONS))
+def test_states_of_torch_are_read(name):
+    """torch counts steps in tensors, and keeps choices of implementation among the settings."""
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
+    if name == "Lion":
+        return
+    theirs = torch.tensor(START, requires_grad=True)
+    other = getattr(torch.optim, name)([theirs], **OPTIONS[name][-1])
+    for _ in range(2):
+        theirs.grad = theirs.detach() * 2 + 1
+        other.step()
+    saved = other.state_dict()
+    saved["state"] = {key: {part: value.numpy() if torch.is_tensor(value) else value for part, value in state.items()}
+                      for key, state in saved["state"].items()}
+    p = lnb.nn.Parameter(theirs.detach().numpy().copy())
+    optimizer = getattr(optim, name)([p])
+    optimizer.load_state_dict(saved)
+    p.grad, theirs.grad = p.detach() * 2 + 1, theirs.detach() * 2 + 1
+    optimizer.step()
+    other.step()
+    assert np.allclose(p.detach().numpy(), theirs.detach().numpy(), rtol=1e-6)
+
+
+BETAS = dict(lr=-1.0, betas=(0.9, 1.0), eps=-1e-8, weight_decay=-0.1)
+WRONG = {
+    "SGD": dict(lr=-1.0, momentum=-0.1, weight_decay=-0.1), "Adam": BETAS, "AdamW": BETAS, "RAdam": BETAS,
+    "NAdam": BETAS | dict(momentum_decay=-1), "Adamax": BETAS,
+    "Lion": dict(lr=-1, betas=(-0.1, 0.9), weight_decay=-0.1),
+    "Adagrad": dict(lr=-1, lr_decay=-1, weight_decay=-1, initial_accumulator_value=-1, eps=-1),
+    "Adadelta": dict(lr=-1, rho=1.5, eps=-1, weight_decay=-1),
+    "RMSprop": dict(lr=-1, alpha=-1, eps=-1, weight_decay=-1, momentum=-1),
+    "Rprop": dict(lr=-1, etas=(1.2, 0.5), step_sizes=(2.0, 1.0)), "ASGD": dict(lr=-1, weight_decay=-1, t0="a"),
+    "Adafactor": dict(lr=-1, beta2_decay=0.5, eps=(-1, 1), d=0.5, weight_decay=-1),
+}
+
+
+@pytest.mark.parametrize(("name", "setting"), [(name, setting) for name, wrong in WRONG.items() for setting in wrong],
+                         ids=[f"{name}-{setting}" for name, wrong in WRONG.items() for setting in wrong])
+def test_every_optimizer_names_settings_out_of_range(name, setting):
+    p, value = parameter(), WRONG[name][setting]
+    with pytest.raises(lnb.ConfigError, match=rf"^{name}: {setting} is .*\. Use "):
+        getattr(optim, name)([p], **{setting: value})
+    optimizer = getattr(optim, name)([p])
+    saved = optimizer.state_dict()
+    with pytest.raises(lnb.ConfigError, match=rf"^{name}: {setting} is .*\. Use "):
+        optimizer.load_state_dict({**saved, "param_groups": [{**saved["param_groups"][0], setting: value}]})
+    with pytest.raises(lnb.ConfigError, match=rf"^{name}: {setting} is .*\. Use "):
+        optimizer.add_param_group({"params": [parameter()], setting: value})
+    assert len(optimizer.param_groups) == 1 and optimizer.param_groups[0][setting] != value
+
+
+def test_groups_with_unknown_settings_or_half_of_the_names_are_refused():
+    p = parameter()
+    with pytest.raises(lnb.ConfigError, match=r"SGD: a group has the setting 'learning_rate'. Use lr, momentum"):
+        SGD([{"params": [p], "learning_rate": 0.1}])
+    with pytest.raises(lnb.ConfigError, match="SGD: some parameters have names"):
+        SGD([("weight", p), parameter()])
+    with pytest.raises(lnb.ConfigError, match="Adam: differentiable is True"):
+        Adam([p], differentiable=True)
+    optimizer = SGD([("weight", p)])
+    assert optimizer.param_groups[0]["param_names"] == ["weight"]
+    optimizer.add_param_group({"params": parameter(), "name": "head", "initial_lr": 1.0})
+    with pytest.raises(lnb.ConfigError, match="given twice"):
+        optimizer.add_param_group({"params": [p]})
+    assert len(optimizer.param_groups) == 2
+
+
+def test_states_of_another_kind_are_refused():
+    p = parameter()
+    optimizer, other = SGD([p], momentum=0.9), Adam([p])
+    other.step()
+    states = other.state_dict()["state"], {0: {"step": "many"}}, {0: {"momentum_buffer": np.ones((2, 3)), "speed": 1}}
+    for wrong in states:
+        with pytest.raises(lnb.errors.StateError, match="load_state_dict: "):
+            optimizer.load_state_dict({**optimizer.state_dict(), "state": wrong})
+    assert not optimizer.state
+
+
+def test_settings_of_one_element_become_numbers():
+    optimizer = Adam([parameter()], lr=lnb.tensor(0.1), eps=np.float32(0.5))
+    assert type(optimizer.param_groups[0]["lr"]) is float and optimizer.param_groups[0]["eps"] == 0.5
+
+
+def test_zero_grad_fills_with_zeros_what_is_not_finite():
+    p = parameter()
+    p.grad = p.grad * np.inf
+    SGD([p]).zero_grad(set_to_none=False)
+    assert p.grad.tolist() == np.zeros((2, 3)).tolist()
+
+
+def test_weights_that_are_tied_step_once():
+    """lucid steps them once for each module that holds them. Oracle: one step of lr times the gradient of ones."""
+    one, two = lnb.nn.Linear(2, 2, bias=False), lnb.nn.Linear(2, 2, bias=False)
+    two.weight = one.weight
+    before = one.weight.detach().numpy().copy()
+    model = lnb.nn.Sequential(one, two)
+    optimizer = SGD(model.parameters(), lr=0.5)
+    one.weight.grad = lnb.ones((2, 2), dtype="float32")
+    optimizer.step()
+    assert np.array_equal(one.weight.detach().numpy(), before - 0.5)
+
+
+def test_amsgrad_remembers_its_largest_mean_square():
+    """lucid never stores it. Oracle: after gradients of 2, then 0, the divisor is still that of the first step."""
+    p = lnb.nn.Parameter([0.0, 0.0])
+    optimizer = Adam([p], lr=1.0, betas=(0.0, 0.5), amsgrad=True)
+    for g in (2.0, 0.0):
+        p.grad = lnb.asarray(np.float32([g, g]))
+        optimizer.step()
+    assert optimizer.state[p]["max_exp_avg_sq"].tolist() == [2.0, 2.0]
+    assert optimizer.state[p]["exp_avg_sq"].tolist() == [1.0, 1.0]
+
+
+def test_gradients_of_another_dtype_never_change_the_parameter():
+    """lucid's SGD turns float32 parameters into float64."""
+    p = lnb.nn.Parameter(START.astype(np.float32))
+    (p.astype("float64") * lnb.asarray(START)).sum().backward()
+    assert p.grad.dtype == np.float32
+    with pytest.raises(lnb.GradError, match="float64"):
+        p.grad = lnb.ones((2, 3), dtype="float64")
+    SGD([p], momentum=0.9).step()
+    assert p.dtype == np.float32
