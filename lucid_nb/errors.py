@@ -82,6 +82,10 @@ class StateError(LucidError, RuntimeError):
     """Saved weights or optimizer states do not belong to what they are loaded into."""
 
 
+class WorkerError(LucidError, RuntimeError):
+    """A worker process ended, or did not answer."""
+
+
 class HiddenNaNWarning(RuntimeWarning):
     """A derivative took zero times infinity for zero, while `config.check_nan` is on."""
 

@@ -1,9 +1,29 @@
 """Datasets, their batches, and the handwritten digits that come with the package."""
 
-from .dataset import ConcatDataset, Dataset, Subset, TensorDataset, random_split
+from .collate import default_collate, default_convert
+from .dataset import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
 from .digits import digits
-from .loader import DataLoader, default_collate
-from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+from .loader import DataLoader
+from .sampler import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+from .worker import WorkerInfo, get_worker_info
 
-__all__ = ["BatchSampler", "ConcatDataset", "DataLoader", "Dataset", "RandomSampler", "Sampler", "SequentialSampler",
-           "Subset", "TensorDataset", "default_collate", "digits", "random_split"]
+__all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset", "RandomSampler",
+           "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
+           "WeightedRandomSampler", "WorkerInfo", "default_collate", "default_convert", "digits", "get_worker_info",
+           "random_split"]

@@ -1,10 +1,22 @@
 """Datasets. Oracle: plain Python lists and NumPy indexing."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 import lucid_nb as lnb
-from lucid_nb.data import ConcatDataset, Dataset, Subset, TensorDataset, random_split
+from lucid_nb.data import (
+    ChainDataset,
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
 
 
 class Squares(Dataset):
@@ -78,3 +90,68 @@ def test_random_split_repeats_with_its_seed():
 def test_random_split_refuses_lengths_that_do_not_sum_up(lengths):
     with pytest.raises(lnb.ShapeError, match="random_split: lengths"):
         random_split(range(10), lengths)
+
+
+class Upto(IterableDataset):
+    """A stream without a length."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def __iter__(self):
+        return iter(range(self.count))
+
+
+def test_streams_are_chained_and_have_no_samples_by_index():
+    both = Upto(2) + Upto(3)
+    assert isinstance(both, ChainDataset) and list(both) == [0, 1, 0, 1, 2]
+    with pytest.raises(TypeError):
+        len(Upto(2))
+    with pytest.raises(NotImplementedError, match="Iterate over it"):
+        Upto(2)[0]
+    with pytest.raises(NotImplementedError, match="__iter__ is missing"):
+        iter(IterableDataset())
+    with pytest.raises(lnb.ConfigError, match="Use ChainDataset"):
+        ConcatDataset([Squares(2), Upto(2)])
+
+
+def test_stack_dataset_puts_samples_side_by_side():
+    assert StackDataset(Squares(3), "abc")[2] == (4, "c") and len(StackDataset(Squares(3), "abc")) == 3
+    assert list(StackDataset(x=Squares(2), y="ab")) == [{"x": 0, "y": "a"}, {"x": 1, "y": "b"}]
+    with pytest.raises(lnb.ShapeError, match=r"datasets of \[3, 2\] samples"):
+        StackDataset(Squares(3), "ab")
+    with pytest.raises(lnb.ConfigError, match="by place and by name, or none"):
+        StackDataset()
+
+
+class ManyAtOnce(Squares):
+    """A dataset that reads many samples at once."""
+
+    classes = ("even", "odd")
+
+    def __getitems__(self, indices):
+        self.asked = list(indices)
+        return [index * index for index in indices]
+
+
+def test_subset_reads_many_at_once_and_has_the_other_attributes():
+    whole = ManyAtOnce(6)
+    part = Subset(whole, [5, 3, 1])
+    assert [batch.tolist() for batch in DataLoader(part, 2)] == [[25, 9], [1]] and whole.asked == [1]
+    assert part.classes == ("even", "odd") and pickle.loads(pickle.dumps(Subset(range(3), [1])))[0] == 1
+    with pytest.raises(AttributeError):
+        part.nothing  # noqa: B018
+    rows = Subset(TensorDataset(np.arange(5)), [4, 0])
+    assert [batch.tolist() for batch, in DataLoader(rows, 2)] == [[4, 0]]
+
+
+def test_random_split_takes_a_generator_and_follows_the_library_seed():
+    def run(seed):
+        lnb.random.seed(seed)
+        return random_split(range(40), [20, 20])[0].indices
+    assert run(1) == run(1) != run(2)
+    expected = np.random.default_rng(4).permutation(6)[:3].tolist()
+    for generator in (np.random.default_rng(4), lnb.random.default_rng(4), 4):
+        assert random_split(range(6), [3, 3], generator)[0].indices == expected
+    with pytest.raises(lnb.ConfigError, match="both seed and generator"):
+        random_split(range(6), [3, 3], 4, seed=4)
