@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import nn
 from ..array import Tensor
+from .registry import register_model
 
 
 class LeNet(nn.Module):
@@ -35,16 +36,19 @@ class LeNet(nn.Module):
         return self.classifier(self.flatten(self.features(input)))
 
 
+@register_model
 def lenet_1(num_classes: int = 10, **kwargs: Any) -> LeNet:
     """LeNet-1 for images of 28x28: 4 and 12 channels, one linear layer."""
     return LeNet([4, 12], [num_classes], 12 * 4 * 4, **kwargs)
 
 
+@register_model
 def lenet_4(num_classes: int = 10, **kwargs: Any) -> LeNet:
     """LeNet-4 for images of 32x32: 4 and 16 channels, 120 features."""
     return LeNet([4, 16], [120, num_classes], 16 * 5 * 5, **kwargs)
 
 
+@register_model
 def lenet_5(num_classes: int = 10, **kwargs: Any) -> LeNet:
     """LeNet-5 for images of 32x32: 6 and 16 channels, 120 and 84 features.
 
