@@ -12,7 +12,10 @@ from .. import backend, dtypes
 from ..apply import as_array
 from ..array import Tensor
 from ..errors import ConfigError, DTypeError
+from .opening import reading
 from .writing import is_path, write_whole
+
+KIND = ".npy or .npz file of numbers"
 
 
 def _content(op: str, arr: Any) -> np.ndarray:
@@ -44,21 +47,22 @@ def _put(file: Any, suffix: str, write: Callable[[Any], Any]) -> None:
 _read: Callable = np.load
 
 
-def save(file: Any, arr: Any, allow_pickle: bool = False) -> None:
-    """Write one array to a .npy file, a path (".npy" is added where it is not there) or an open binary file.
-
-    A path is written whole or not at all. The content of a tensor is written, on whatever device, not its gradient.
-    DTypeError for bfloat16 and for what no tensor holds; nothing is pickled, whatever `allow_pickle` says.
-
-    >>> import io
-    >>> file = io.BytesIO()
-    >>> lnb.save(file, lnb.arange(3))
-    >>> _ = file.seek(0)
-    >>> lnb.load(file)
-    tensor([0, 1, 2])
-    """
+def save(file: Any, arr: Any) -> None:
+    """Write one array to a .npy file, a path (".npy" is added where it is not there) or an open binary file."""
     found = _content("save", arr)
     _put(file, ".npy", lambda place: np.save(place, found, allow_pickle=False))
+
+
+def save_dict(path: Any, named: Mapping[str, np.ndarray]) -> None:
+    """Write arrays to a .npz file under any names; numpy.savez takes none that are its own keywords."""
+    found = {name: _content("save", array) for name, array in named.items()}
+
+    def write(place: str) -> None:
+        with zipfile.ZipFile(place, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+            for name, array in found.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    np.lib.format.write_array(entry, array, allow_pickle=False)
+    write_whole(path, write)
 
 
 def savez(file: Any, *args: Any, allow_pickle: bool = False, **kwds: Any) -> None:
@@ -88,36 +92,21 @@ def _save_several(op: str, write: Callable, file: Any, args: tuple, named: dict[
     _put(file, ".npz", lambda place: write(place, *arrays, allow_pickle=False, **by_name))
 
 
-def load(file: Any, mmap_mode: str | None = None, allow_pickle: bool = False, fix_imports: bool = True,
-         encoding: str = "ASCII", *, max_header_size: int = 10000, device: Any = None) -> Any:
-    """The tensor of a .npy file, or of a .npz file an `Archive` of them; `file` is a path or an open binary file.
-
-    With `mmap_mode`, "r", "r+" or "c", the tensor lies on the file, on the cpu. Only `allow_pickle` lets a file run
-    code as it is read; others raise ConfigError (a ValueError), as do files that are no arrays. DTypeError for strings,
-    objects, dates and records: numpy.load reads these. FileNotFoundError where there is none.
-
-    >>> import io
-    >>> file = io.BytesIO()
-    >>> lnb.savez(file, weight=lnb.zeros(2))
-    >>> _ = file.seek(0)
-    >>> lnb.load(file)["weight"]
-    tensor([0., 0.])
-    """
+def load(file: Any, mmap_mode: str | None, allow_pickle: bool, fix_imports: bool, encoding: str, max_header_size: int,
+         device: Any) -> Any:
+    """The tensor of a .npy file, or of a .npz file an `Archive` of them; `file` is a path or an open binary file."""
     place = backend.resolve(device)
     is_ours = is_path(file) and mmap_mode is None              # NumPy leaves a file open that it cannot read
     with ExitStack() as opened:
         source = opened.enter_context(open(file, "rb")) if is_ours else file
-        try:
+        with reading(file, KIND):
             found: Any = _read(source, mmap_mode, allow_pickle, fix_imports, encoding, max_header_size=max_header_size)
-        except (ValueError, EOFError, zipfile.BadZipFile) as error:
-            reason = str(error).rstrip(".")
-            raise ConfigError(f"load: {reason}. Give a .npy or .npz file of numbers.") from None
         if not isinstance(found, np.lib.npyio.NpzFile):
             return _tensor(found, place)
         if is_ours:
             found.fid = source  # type: ignore[assignment]     # it is read later, and closed by the archive
         opened.pop_all()
-    return Archive(found, place)
+    return Archive(found, place, file)
 
 
 def _tensor(array: Any, place: str) -> Tensor:
@@ -130,14 +119,14 @@ def _tensor(array: Any, place: str) -> Tensor:
 class Archive(Mapping[str, Tensor]):
     """The tensors of a .npz file by name, each read when it is asked for; a context manager that closes the file."""
 
-    def __init__(self, source: Any, device: str) -> None:
-        self.source, self.device, self.files = source, device, list(source.files)
+    def __init__(self, source: Any, device: str, name: Any) -> None:
+        self.source, self.device, self.files, self.name = source, device, list(source.files), name
 
     def __getitem__(self, name: str) -> Tensor:
-        try:
+        if self.source.zip is None:
+            raise ConfigError(f"load: the archive of {self.files} is closed. Load it again.")
+        with reading(self.name, KIND):
             return _tensor(self.source[name], self.device)
-        except ValueError as error:
-            raise ConfigError(f"load: {error}. Use numpy.load where the file is trusted.") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.files)
