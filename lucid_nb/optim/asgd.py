@@ -44,7 +44,7 @@ class ASGD(RuleOptimizer):
         """The next step of one parameter, at the rate that the step before has left."""
         lr, lambd = group["lr"], group["lambd"]
         step = state["step"] = int(state.get("step", 0)) + 1
-        rate, share = (float(state.get(name, value)) for name, value in (("eta", lr), ("mu", 1.0)))
+        rate, share = (float(state.get(name, value)) for name, value in (("eta", float(lr)), ("mu", 1.0)))
         state["eta"], state["mu"] = lr / (1 + lambd * lr * step) ** group["alpha"], 1 / max(1.0, step - group["t0"])
         numbers = rate, 1 - lambd * rate, group["weight_decay"], sign_of(group)
         return (follow, self.parts, numbers) if share == 1 else (average, self.parts, (*numbers, share))

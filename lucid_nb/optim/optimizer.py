@@ -112,13 +112,8 @@ class Optimizer:
                     "two numbers of 0 or more, below 1")
 
     def refuse(self, group: Group, name: str, allowed: Callable[[Any], Any], words: str) -> None:
-        """ConfigError unless the setting is allowed; one that cannot even be tested, such as a text, is not."""
-        try:
-            is_allowed = bool(allowed(group[name]))
-        except (TypeError, ValueError):
-            is_allowed = False
-        if not is_allowed:
-            raise ConfigError(f"{type(self).__name__}: {name} is {group[name]!r}. Use {words}.")
+        """ConfigError unless the setting is allowed."""
+        refuse(type(self).__name__, name, group[name], allowed, words)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget all gradients, or with set_to_none=False fill them with zeros."""
@@ -205,6 +200,16 @@ class Optimizer:
         lines = [f"  group {number}: " + ", ".join(f"{key}={value}" for key, value in group.items() if key != "params")
                  for number, group in enumerate(self.param_groups)]
         return f"{type(self).__name__}(\n" + "\n".join(lines) + "\n)"
+
+
+def refuse(op: str, name: str, value: Any, allowed: Callable[[Any], Any], words: str) -> None:
+    """ConfigError unless the value is allowed; one that cannot even be tested, such as a text, is not."""
+    try:
+        is_allowed = bool(allowed(value))
+    except (TypeError, ValueError, OverflowError):
+        is_allowed = False
+    if not is_allowed:
+        raise ConfigError(f"{op}: {name} is {told(value)}. Use {words}.")
 
 
 def list_of(op: str, params: Any) -> list[Any]:
