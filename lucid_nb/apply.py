@@ -180,15 +180,21 @@ instead: list[Callable[..., Any]] = []     # what a trace does with calls while 
 learners: list[Callable[..., None]] = []   # who notes calls; see remembered.py
 
 
+def at_each_call() -> None:
+    """What the caller does, a warning say, is due at each call: what is being noted will not be remembered."""
+    for note in learners[:]:
+        note(None, (), None, None)
+
+
 def apply(op: Elementwise | Primitive, values: Sequence[Any], params: Params = None) -> Any:
     """Run an op on tensors, and on what becomes one; record it where a gradient may be asked for."""
-    if op.parts is not None and (instead or (tape.anywhere.blocks and tape.modes.counter is not None)):
-        return op.parts(*values, **(params or {}))         # each part is fused, or counted
     if instead:
         for trace in instead[-1:]:             # one of another thread may end at any moment
             found = trace(op, values, params)
             if found is not NotImplemented:
                 return found
+    if tape.anywhere.blocks and tape.modes.counter is not None and isinstance(op, Primitive) and op.parts is not None:
+        return op.parts(*values, **(params or {}))         # each part is counted
     tensors = operands(op.name, values, op.facts.rule.integers)
     if isinstance(op, Elementwise):
         given_raws = [x.raw if isinstance(x, Tensor) else x for x in tensors]

@@ -114,6 +114,11 @@ def conv(call: Call) -> float:
     return product(call.result) * product(call.shapes[1][1:])
 
 
+def biased_conv(call: Call) -> float:
+    """The convolution, and one addition a result."""
+    return conv(call) + product(call.result)
+
+
 def conv_input_grad(call: Call) -> float:
     """As the convolution whose result the first input is like; of a transposed convolution, that is its input."""
     return product(call.shapes[0]) * product(call.shapes[1][1:])
@@ -152,6 +157,11 @@ def recurrence(unit: float) -> Rule:
 
 
 SOFTMAX = EXP + 3        # x - max, exp, the sum, the quotient
+
+
+def normalize_by(call: Call) -> float:
+    """Subtraction, scale and shift of each element, and the scale of each channel."""
+    return 3 * product(call.result) + (SQRT + 3) * product(call.shapes[1])
 
 
 # -------------------------------------------------------------------------------------------------- windows

@@ -90,10 +90,18 @@ class Compiled:
         self.plans: list[Plan | None] = [None] * (1 << arity)     # by the bits of the inputs that want a gradient
 
 
+@dataclass(slots=True, eq=False)
+class Beside:
+    """An op for a Python number and arrays of one dtype: what serves them, and the number as an array and a tensor."""
+
+    op: "Elementwise"
+    compiled: Compiled
+    raw: Any
+    tensor: Any = None              # made by who wants one
+
+
 class Elementwise:
     """A scalar formula as an op."""
-
-    parts = None
 
     def __init__(self, name: str, outputs: tuple[expr.Expr, ...], arity: int, facts: Facts | None = None, *,
                  integers: tuple[int, ...] = (), of_complex: "Elementwise | None" = None) -> None:
@@ -102,6 +110,7 @@ class Elementwise:
         self.of_complex = of_complex                  # what serves complex numbers instead, where their formula differs
         self.warns = self.facts.oracle.startswith("numpy.") and self.rule.kind != "choice"
         self.compiled: dict[Any, Compiled] = {}       # by raw.dtype of the one input, or a tuple; a device has its own
+        self.numbers: dict[tuple, Beside] = {}        # by value and type of the number, dtype of the other, and order
         self.plans: dict[tuple[bool, ...], Plan] = {}
         self.conditions = _conditions(outputs)
         self.is_comparison = arity == 2 and all(node.op in COMPARISONS for node in outputs)
@@ -186,6 +195,9 @@ class Elementwise:
 
     def run(self, raws: Sequence[Any], params: Mapping[str, Any] | None = None) -> Any:
         """Raw arrays to raw arrays."""
+        if len(raws) == 2 and type(raws[1]) in dtypes.WEAK and type(raws[0]) not in dtypes.WEAK:
+            found = self.beside(raws[0], raws[1], False)
+            return (found.compiled.kernel if raws[0].size < LARGE else found.compiled.large)(raws[0], found.raw)
         raws = self.strengthen(raws)
         try:
             compiled = self.chosen(raws).compile(raws)
@@ -196,6 +208,21 @@ class Elementwise:
             except ShapeError as refusal:
                 raise refusal from None         # the device's own words would only repeat it
             raise error
+
+    def beside(self, raw: Any, number: Any, is_first: bool) -> Beside:
+        """What serves an array and a Python number, which is the first operand or the second."""
+        key = number, type(number), raw.dtype, is_first
+        found = self.numbers.get(key)
+        if found is None:
+            raws = self.strengthen((number, raw) if is_first else (raw, number))
+            op = self.chosen(raws)
+            found = Beside(op, op.compile(raws), raws[0 if is_first else 1])
+            if number == number and type(number) is not complex and not (type(number) is float and number == 0.0):
+                # The zeros of both signs would be one key, also as a part of a complex number.
+                if len(self.numbers) >= 256:                  # a rate that changes at each step, say
+                    self.numbers.clear()
+                self.numbers[key] = found
+        return found
 
     def strengthen(self, operands: Sequence[Any]) -> Sequence[Any]:
         """Python scalars among the operands become 0-d raw arrays of the dtype that the others decide."""

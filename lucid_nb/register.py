@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 from sys import _getframe as getframe
 from typing import Any
 
+import numpy as np
+
 from . import dtypes, expr
 from .apply import COMPARISONS, apply, compare, recorded, recorded_one
 from .array import Tensor, fresh, modes, ndarray, new
 from .facts import Facts, Rule
-from .op import Compiled, Elementwise, is_large, registry
+from .op import Elementwise, is_large, registry
 from .shapes import LARGE
 from .tape import anywhere
 
@@ -23,6 +25,8 @@ ARITHMETIC = {"add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "and", "
 WEAK = frozenset(dtypes.WEAK)
 TENSORS: set[type] = {Tensor}    # and the classes made of it that want the short roads: parameters; see `close_roads`
 closed: set[type] = set()        # what was in TENSORS while the short roads are closed
+gate = np.array([id(Tensor)], np.int64)      # for the roads in machine code (see roads.py): 0 while they are closed
+operators: dict[str, Callable] = {}          # those that such roads may serve
 SQUARE = 180             # two operands of fewer elements broadcast to fewer than LARGE
 
 
@@ -62,6 +66,7 @@ def record(arity: int, *, kind: str = "number", bools: bool | str = True, comple
             publish(function, names, method)
         if operator:
             install_operator(operator, function)
+            operators.update({operator: function} if has_roads else {})
         return function
     return decorate
 
@@ -104,6 +109,7 @@ def open_roads(kinds: set[type]) -> None:
 
 def close_roads() -> None:
     """Send every call of an op, in all threads, the general road, where it can be seen; until `reopen_roads`."""
+    gate[0] = 0
     closed.update(TENSORS)
     TENSORS.clear()
 
@@ -112,6 +118,7 @@ def reopen_roads() -> None:
     """The short roads again."""
     TENSORS.update(closed)
     closed.clear()
+    gate[0] = id(Tensor)
 
 
 def install_operator(operator: str, function: Callable) -> None:
@@ -211,32 +218,22 @@ def binary_function(op: Elementwise) -> Callable:
 
 def scalar_function(general: Elementwise) -> Callable:
     """The road of a tensor and a Python scalar, whose 0-d array and kernel are remembered by value."""
-    known: dict[tuple, tuple[Elementwise, Compiled, Tensor]] = {}
-    known_for = known.get
-
-    def learn(x: Tensor, scalar: Any, is_first: bool) -> tuple[Elementwise, Compiled, Tensor]:
-        raws = general.strengthen((scalar, x.raw) if is_first else (x.raw, scalar))
-        op = general.chosen(raws)
-        found = op, op.compile(raws), Tensor(raws[0 if is_first else 1], None, True)
-        if scalar == scalar and type(scalar) is not complex and not (type(scalar) is float and scalar == 0.0):
-            # The zeros of both signs would be one key, also as a part of a complex number.
-            if len(known) >= 256:                      # a rate that changes at each step, say
-                known.clear()
-            known[scalar, type(scalar), x.raw.dtype, is_first] = found
-        return found
+    known_for = general.numbers.get
 
     def function(x: Tensor, scalar: Any, is_first: bool, frame: Any) -> Tensor:
         raw = x.raw
-        op, compiled, constant = (known_for((scalar, type(scalar), raw.dtype, is_first))
-                                  or learn(x, scalar, is_first))
+        found = known_for((scalar, type(scalar), raw.dtype, is_first)) or general.beside(raw, scalar, is_first)
+        op, compiled = found.op, found.compiled
         run = compiled.kernel if raw.size < LARGE else compiled.large
         try:
-            result = run(constant.raw, raw) if is_first else run(raw, constant.raw)
+            result = run(found.raw, raw) if is_first else run(raw, found.raw)
         except MemoryError:
             return apply(op, (scalar, x) if is_first else (x, scalar))
         edge = x.node
         if edge is None or (anywhere.blocks and not modes.enabled):
             return plain(result) if type(result) is ndarray else fresh(result)
+        if (constant := found.tensor) is None:
+            constant = found.tensor = Tensor(found.raw, None, True)
         if x.dtype != constant.dtype:                  # an integer tensor has no edge, so this promoted a float
             inputs, edges = ((constant, x), (None, edge)) if is_first else ((x, constant), (edge, None))
             return recorded(op, inputs, edges, result, None)

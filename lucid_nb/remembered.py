@@ -1,14 +1,14 @@
 """Calls that are remembered: what a function decided in Python, for the next call of the same kind.
 
 Checks, defaults and geometry of a larger op take several times as long as a small kernel. The first call of a kind runs
-the function, and what it asks of `apply` is noted. If that was one primitive, on tensors that are arguments themselves,
-whose result the function gave as it was, then later calls of this kind run the primitive at once.
+the function, and what it asks of `apply` is noted. If that was one primitive, on tensors that are arguments themselves
+or constants, whose result the function gave as it was, then later calls of this kind run the primitive at once.
 
 Of one kind are calls whose tensors have the same class of memory (so the same device), dtype and shape, and whose other
 arguments are equal plain numbers, words and tuples of the same types. All else takes the function's own road: other
 classes of tensors, arrays and lists, levels of `vmap`, and, since they close the short roads (register.py), traces and
 counters. So a function may be remembered if it decides by nothing else, reads no values, draws no random numbers and
-writes nothing; warnings about empty arrays are safe, as calls without elements are not remembered.
+writes nothing; where it warns it says `at_each_call` (apply.py).
 """
 
 import functools
@@ -18,16 +18,32 @@ from collections.abc import Callable, Sequence
 from types import FrameType, NoneType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from . import backend
 from .apply import Params, learners, recorded, save
 from .array import Tensor, fresh, view_of
 from .op import RESULT, Primitive
-from .register import TENSORS, plain
+from .register import TENSORS
+from .shapes import Shape, product
 from .tape import Node, Port, anywhere, modes, outside, place_of
 
 PLAIN = frozenset({int, bool, float, str, NoneType})
 LIMIT = 512                     # kinds of calls of one function
+CONSTANTS, LARGEST = 64, 4096   # how many constants are kept, and how many elements one may have
 getframe = sys._getframe
+constants: dict[tuple, Tensor] = {}
+
+
+def constant(table: backend.Table, shape: Shape, value: Any, dtype: np.dtype) -> Tensor:
+    """A tensor of one value, for an op to read only: small ones are made once."""
+    key = table.name, shape, value, dtype
+    found = constants.get(key)
+    if found is None:
+        found = fresh(table.full(shape, value, dtype))
+        if len(constants) < CONSTANTS and product(shape) <= LARGEST and type(found.raw) in backend.plain:
+            constants[key] = found
+    return found
 
 
 class Noted(NamedTuple):
@@ -42,45 +58,56 @@ class Noted(NamedTuple):
 class Remembered:
     """What calls of one kind come to."""
 
-    __slots__ = ("forward", "index", "is_value", "kept", "like", "op", "order", "params", "records", "table")
+    __slots__ = ("constants", "forward", "index", "kept", "like", "op", "order", "params", "ports", "records", "table")
 
-    def __init__(self, op: Primitive, order: list[int], params: Params, index: int | None, result: Tensor) -> None:
-        self.op, self.order, self.params, self.index = op, order, params or {}, index
-        self.forward, self.table, self.is_value = op.forward, backend.of(result.raw), result.is_value
+    def __init__(self, op: Primitive, order: list[int], constants: list[Tensor], params: Params, index: int | None,
+                 table: backend.Table) -> None:
+        self.op, self.order, self.constants, self.params, self.index = op, order, constants, params or {}, index
+        self.forward, self.table, self.records = op.forward, table, op.is_differentiable
         self.kept = tuple([len(order) if number == RESULT else number for number in op.keeps])
         self.like: Any = None               # as of a node; known when the first call has been recorded
-        self.records = op.is_differentiable
+        self.ports: list[int] = []          # results, if there are several, that lead to it
 
-    def run(self, tensors: list[Tensor], frame: FrameType) -> Tensor:
+    def run(self, tensors: list[Tensor], frame: FrameType) -> Any:
         """The result for these arguments; `frame` is the caller's."""
+        if self.constants:
+            tensors = tensors + self.constants
         inputs = [tensors[number] for number in self.order]
         result = self.forward(self.table, *[x.raw for x in inputs], **self.params)
         if self.records and (not anywhere.blocks or modes.enabled):
             edges = tuple([x.node for x in inputs])
             if edges.count(None) != len(edges):
                 return self._recorded(inputs, edges, result, frame)
-        raw = result if self.index is None else result[self.index]
-        return fresh(raw) if self.is_value else plain(raw)
+        if type(result) is not tuple:
+            return fresh(result)
+        return tuple(map(fresh, result)) if self.index is None else fresh(result[self.index])
 
-    def _recorded(self, inputs: list[Tensor], edges: tuple, result: Any, frame: FrameType) -> Tensor:
+    def _recorded(self, inputs: list[Tensor], edges: tuple, result: Any, frame: FrameType) -> Any:
         """`apply.recorded`, with what it finds the first time."""
         if self.like is None:
-            return self._first(recorded(self.op, inputs, edges, result, self.params))
-        outputs = [fresh(raw) for raw in (result if type(result) is tuple else (result,))]
-        code = frame.f_code
-        place = (code, frame.f_lasti) if code.co_filename in outside else place_of(frame)
-        node = Node(self.op, self.params, edges, self.like, *save(self.kept, [*inputs, *outputs]), place)
-        found = outputs[self.index or 0]
-        found.node = node if self.index is None else Port(node, self.index)
-        return found
-
-    def _first(self, results: Any) -> Tensor:
-        found: Tensor = results if self.index is None else results[self.index]
-        if found.node is None:
-            self.records = False
+            found = recorded(self.op, inputs, edges, result, self.params)
+            self._learn(found if type(found) is tuple else (found,))
         else:
-            self.like = (found.node.node if type(found.node) is Port else found.node).like
-        return found
+            outputs = tuple(map(fresh, result)) if type(result) is tuple else (fresh(result),)
+            code = frame.f_code
+            place = (code, frame.f_lasti) if code.co_filename in outside else place_of(frame)
+            node = Node(self.op, self.params, edges, self.like, *save(self.kept, [*inputs, *outputs]), place)
+            for number in self.ports:
+                outputs[number].node = Port(node, number)
+            if type(result) is not tuple:
+                outputs[0].node = node
+            found = outputs if type(result) is tuple else outputs[0]
+        return found if self.index is None else found[self.index]
+
+    def _learn(self, outputs: tuple[Tensor, ...]) -> None:
+        """How results were recorded."""
+        nodes = [x.node for x in outputs]
+        self.records = any(node is not None for node in nodes)
+        for number, node in enumerate(nodes):
+            if type(node) is Port:
+                self.ports.append(number)
+                node = node.node
+            self.like = self.like if node is None else node.like
 
 
 def remembered(function: Callable) -> Callable:
@@ -162,9 +189,15 @@ def _what_it_comes_to(noted: list[Noted], tensors: list[Tensor], result: Any) ->
     if len(noted) != 1 or not isinstance(noted[0].op, Primitive) or any(0 in x.shape for x in tensors):
         return False
     op, values, params, found = noted[0]
-    results = found if type(found) is tuple else (found,)
-    index = next((number for number, part in enumerate(results) if part is result), None)
-    order = [next((number for number, x in enumerate(tensors) if x is value), None) for value in values]
-    if index is None or None in order:
+    index = None
+    if found is not result and (type(found) is not tuple or (index := _place(result, found)) is None):
         return False
-    return Remembered(op, order, params, index if type(found) is tuple else None, result)  # type: ignore[arg-type]
+    fixed = [x for x in list(constants.values()) if _place(x, values) is not None]
+    order = [_place(value, [*tensors, *fixed]) for value in values]
+    if None in order:
+        return False
+    return Remembered(op, order, fixed, params, index, backend.of(tensors[0].raw))  # type: ignore[arg-type]
+
+
+def _place(x: Any, among: Sequence[Any]) -> int | None:
+    return next((number for number, one in enumerate(among) if one is x), None)

@@ -284,6 +284,14 @@ def user_place(frame: FrameType | None = None) -> Place:
     return frame.f_code, frame.f_lasti
 
 
+def level_of_user() -> int:
+    """The `stacklevel` at which a warning of the function that asks names the caller outside this package."""
+    level, frame = 1, sys._getframe(1)
+    while PACKAGE in frame.f_code.co_filename and frame.f_back:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def place_of(frame: FrameType) -> Place:
     """`user_place`, which remembers files outside this package."""
     place = user_place(frame)

@@ -20,10 +20,10 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
     "errors", "config", "dtypes", "dlpack", "recycling", "shapes", "trees", "windows", "expr", "vocabulary",
     "flops", "program", "printing", "backend", "storage", "tape", "graph", "facts", "op", "batched", "views",
-    "chains", "array", "apply", "lifting", "anomaly", "backward", "forward", "register", "remembered", "calls", "ops", "ufuncs",
-    "explicit", "creation", "host", "interop", "array_function", "array_api", "fusion", "vectorize", "autograd",
-    "random", "testing", "special", "lib", "linalg", "fft", "einops", "nn", "optim", "data", "io", "models", "onnx",
-    "visual", "distributed", "commands", "__main__"]
+    "chains", "array", "apply", "lifting", "anomaly", "backward", "forward", "register", "roads", "remembered", "calls",
+    "ops", "ufuncs", "explicit", "creation", "host", "interop", "array_function", "array_api", "fusion", "vectorize",
+    "autograd", "random", "testing", "special", "lib", "linalg", "fft", "einops", "nn", "optim", "data", "io",
+    "models", "onnx", "visual", "distributed", "commands", "__main__"]
 DEVICES = ("kernels", "cuda", "mlx")
 FOR_DEVICES = {"errors", "config", "dtypes", "dlpack", "recycling", "shapes", "windows", "expr", "vocabulary",
                "program", "printing"}
@@ -31,7 +31,7 @@ FOR_DEVICES = {"errors", "config", "dtypes", "dlpack", "recycling", "shapes", "w
 ALSO = {("commands", "kernels")}
 # What is loaded when it is first needed; a module that imports one of these may be imported inside a function too.
 LAZY = {"numba", "llvmlite", "scipy", "mlx", "matplotlib", "hypothesis", "cudnn", "cupy", "cupyx", "nvmath", "mpi4py",
-        "einops", "onnx"}
+        "einops", "onnx", "PIL"}
 LINES, PLAIN, KERNEL = 400, 40, 80
 
 

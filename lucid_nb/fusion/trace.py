@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ..trees import flatten
 from . import rows, rules
 from .fused import Fused, Spec
 from .plan import Plan, Step
-from .traced import Traced, Untraceable, ghosts, left
+from .traced import READING, ReadsPositions, Traced, Untraceable, ghosts, left
 
 LIMIT = 160          # nodes of an expression, beyond which it is computed: compiling takes time with their number
 PER_OP = 2           # nodes of a formula, about
@@ -161,6 +161,8 @@ class Trace:
             return NotImplemented
         if not any(isinstance(x, Tensor) for x in values):
             return NotImplemented
+        if isinstance(op, Primitive) and op.parts is not None:          # each part is fused
+            return op.parts(*values, **(params or {}))
         is_formula = isinstance(op, Elementwise)
         operands = [self.capture(x) if isinstance(x, Tensor) else
                     x if is_formula and type(x) in dtypes.WEAK else
@@ -238,6 +240,10 @@ class Trace:
                 count = len(found)
                 step._replace(inputs=tuple(range(count))).run(found)
                 self.values[first:first + len(found) - count] = found[count:]
+
+    def refuse(self, what: str, method: Callable[..., Any], *_: Any, **__: Any) -> NoReturn:
+        """What no plan can repeat, in the place of a method."""
+        raise ReadsPositions if what == READING else Untraceable(what)
 
     @contextmanager
     def paused(self) -> Iterator[None]:

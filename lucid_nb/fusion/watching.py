@@ -108,15 +108,13 @@ def _noting(surroundings: Surroundings) -> Iterator[None]:
     kinds = [*MODAL]                     # the function may be the first to import nn
     for kind in kinds:
         kind.training = property(training)  # type: ignore[attr-defined]
-    kept = [vars(kind)["__getattr__"] for kind in kinds]
-    for kind, method in zip(kinds, kept):
-        kind.__getattr__ = _read_by(thread, method, members)  # type: ignore[attr-defined]
+    for kind in kinds:                   # they inherit how they are read
+        kind.__getattr__ = _read_by(thread, kind.__getattr__, members)  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        for kind, method in zip(kinds, kept):
-            kind.__getattr__ = method  # type: ignore[attr-defined]
-            del kind.training  # type: ignore[attr-defined]
+        for kind in kinds:
+            del kind.__getattr__, kind.training  # type: ignore[attr-defined]
         surroundings.see_members(modes, members)
 
 
@@ -144,7 +142,7 @@ def watched(trace: Trace) -> Iterator[None]:
     Tensor.detach = _routed(trace, kept["detach"], trace.detached)  # type: ignore[method-assign]
     Tensor.element = _routed(trace, kept["element"], partial(trace.method, "element"))  # type: ignore[method-assign]
     for name, what in REFUSED.items():
-        setattr(Tensor, name, _routed(trace, kept[name], _refusal(what)))
+        setattr(Tensor, name, _routed(trace, kept[name], partial(trace.refuse, what, kept[name])))
     try:
         yield
     finally:
@@ -159,12 +157,6 @@ def watched(trace: Trace) -> Iterator[None]:
         tape.modes.draws, _tracing.trace = draws, None
         applying.instead.remove(trace.call)
         register.reopen_roads()
-
-
-def _refusal(what: str) -> Callable:
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise ReadsPositions if what == READING else Untraceable(what)
-    return refuse
 
 
 def _by_reason(trace: Trace, of_vmap: Callable | None) -> Callable:

@@ -13,14 +13,16 @@ import numpy as np
 
 from .. import backend, dtypes, flops, shapes, tape
 from ..apply import apply
-from ..array import Tensor, fresh
+from ..array import Tensor
 from ..backward import raw_runner
 from ..errors import ConfigError, DTypeError, ShapeError
 from ..expr import Expr, Vocabulary
 from ..op import Info, Primitive, registry
 from ..register import functions
+from ..remembered import constant, remembered
 from ..shapes import Shape, as_number
-from .movement import as_tensor, astype, reshape
+from .composite import composite
+from .movement import as_tensor, astype
 from .reducers import internal
 
 Weights = tuple[Any, Any]
@@ -127,6 +129,37 @@ normalize = Primitive("normalize", _normalize, _pull_normalize, keeps=(0, 1, 4, 
                       flops=flops.per_input(8), gradient_flops=2)
 
 
+# ------------------------------------------------------------------------------- by statistics that are given
+def _per_channel(ops: Any, part: Any, ndim: int) -> Any:
+    """A number for each channel, so that it broadcasts beside x of so many axes."""
+    return part if ndim == 2 else ops.reshape(part, shape=(*part.shape, *(1,) * (ndim - 2)))
+
+
+def _normalize_by(ops: Any, x: Any, mean: Any, variance: Any, weight: Any, bias: Any, eps: float) -> Any:
+    scale = ops.multiply(ops.inverse_deviation(variance, eps), weight)
+    return ops.standardized(x, *[_per_channel(ops, part, len(x.shape)) for part in (mean, scale, bias)])
+
+
+def _pull_normalize_by(ops: Any, info: Info, g: Any, x: Any, mean: Any, variance: Any, weight: Any,
+                       eps: float) -> tuple:
+    of_x, of_mean, of_variance, of_weight, of_bias = info.wanted
+    ndim, inverse = len(x.shape), ops.inverse_deviation(variance, eps)
+    scale, along = ops.multiply(inverse, weight), dict(axes=(0, *range(2, ndim)), keepdims=False)
+    slope = ops.sum(g, **along) if of_mean or of_bias else None
+    by_centre = None
+    if of_variance or of_weight:
+        by_centre = ops.multiply(inverse, ops.sum(ops.multiply(
+            g, ops.subtract(x, _per_channel(ops, mean, ndim))), **along))
+    return (ops.multiply(g, _per_channel(ops, scale, ndim)) if of_x else None,
+            ops.negative(ops.multiply(slope, scale)) if of_mean else None,
+            ops.multiply(by_centre, ops.multiply(ops.multiply(inverse, scale), -0.5)) if of_variance else None,
+            by_centre if of_weight else None, slope if of_bias else None)
+
+
+normalize_by = composite("normalize_by", _normalize_by, _pull_normalize_by, keeps=(0, 1, 2, 3),
+                         flops=flops.normalize_by)
+
+
 # ------------------------------------------------------------------------------------------------ operands
 def operand(op: str, x: Any, least: int) -> Tensor:
     """A float tensor of at least so many axes."""
@@ -168,38 +201,30 @@ def _wide(dtype: Any) -> Any:
 
 def _affine(op: str, weights: Weights, shape: Shape, x: Tensor, dtype: Any) -> list[Tensor]:
     """Weight and bias; ones and zeros where there is none."""
-    return [fresh(backend.of(x.raw).full(shape, value, dtype)) if given is None else
+    return [constant(backend.of(x.raw), shape, value, dtype) if given is None else
             _as(checked_vector(op, what, given, shape, x), dtype)
             for what, given, value in zip(("weight", "bias"), weights, (1, 0))]
 
 
-def normalized(op: str, x: Tensor, weights: Weights, weight_shape: Shape, form: Form) -> tuple[Tensor, Any, Any]:
-    """x normalised, and the statistics as raw arrays."""
+def _normalized(op: str, x: Tensor, weights: Weights, weight_shape: Shape,
+                form: Form) -> tuple[Tensor, Tensor, Tensor]:
+    """x normalised, and the statistics."""
     parts = _affine(op, weights, weight_shape, x, _wide(x.dtype))
-    y, mean, variance = apply(normalize, (x, *parts), {"form": form})
-    return y, mean.raw, variance.raw
+    found: tuple[Tensor, Tensor, Tensor] = apply(normalize, (x, *parts), {"form": form})
+    return found
 
 
 # ----------------------------------------------------------------------------------------------- functions
 def batch_norm(x: Any, running_mean: Tensor | None, running_var: Tensor | None, weight: Any, bias: Any, training: bool,
                momentum: float, eps: float, op: str = "batch_norm") -> Tensor:
     """x normalised by the statistics of each channel (axis 1), or by running ones: see nn.functional.batch_norm."""
-    x = operand(op, x, 2)
-    (batch, channels, *rest), eps = x.shape, checked_eps(op, eps, True)
-    plane, running = math.prod(rest), _running(op, running_mean, running_var, x)
     if not training:
-        if running[0] is None or running[1] is None:
-            raise ConfigError(f"{op}: running statistics are missing outside training. Give both, or training=True.")
-        return _by_running(op, x, running, (weight, bias), eps)
-    count = batch * plane
-    if count == 1:
-        raise ShapeError(f"{op}: one value a channel in training, shape {x.shape}, has no variance. Use a larger batch "
-                         "or .eval().")
-    form = Form((batch, channels, plane), (1, channels, 1), BATCH, eps)
-    y, mean, variance = normalized(op, x, (weight, bias), (channels,), form)
+        return by_running(op, x, running_mean, running_var, weight, bias, eps)
+    y, mean, variance = _by_batch(op, x, running_mean, running_var, weight, bias, eps)
+    count = y.size // max(y.shape[1], 1)
     if count:
-        _remember(running[0], mean, momentum, 1.0)
-        _remember(running[1], variance, momentum, count / (count - 1))
+        _remember(running_mean, mean.raw, momentum, 1.0)
+        _remember(running_var, variance.raw, momentum, count / (count - 1))
     return y
 
 
@@ -213,20 +238,38 @@ def _running(op: str, mean: Any, variance: Any, x: Tensor) -> Running:
     return found[0], found[1]
 
 
-def _by_running(op: str, x: Tensor, running: Running, weights: Weights, eps: float) -> Tensor:
+@remembered
+def by_running(op: str, x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, eps: float) -> Tensor:
     """x normalised by statistics that are given."""
-    form, dtype = (x.shape[1], *(1,) * (x.ndim - 2)), _wide(x.dtype)
-    weight, bias = _affine(op, weights, (x.shape[1],), x, dtype)
-    mean, variance = [_as(part, dtype) for part in running if part is not None]
-    scale = apply(registry["inverse_deviation"], (variance, eps)) * weight
-    parts = [reshape(part, form) for part in (mean, scale, bias)] if x.ndim > 2 else [mean, scale, bias]
-    return _as(apply(registry["standardized"], (_as(x, dtype), *parts)), x.dtype)
+    x = operand(op, x, 2)
+    eps, dtype = checked_eps(op, eps, True), _wide(x.dtype)
+    running = [part for part in _running(op, running_mean, running_var, x) if part is not None]
+    if len(running) < 2:
+        raise ConfigError(f"{op}: running statistics are missing outside training. Give both, or training=True.")
+    parts = [*[_as(part, dtype) for part in running], *_affine(op, (weight, bias), (x.shape[1],), x, dtype)]
+    return _as(apply(normalize_by, (_as(x, dtype), *parts), {"eps": eps}), x.dtype)
 
 
-def _remember(running: Tensor | None, found: Any, momentum: float, factor: float) -> None:
+@remembered
+def _by_batch(op: str, x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any,
+              eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """x normalised by the statistics of each channel, and these; running ones are only checked."""
+    x = operand(op, x, 2)
+    (batch, channels, *rest), eps = x.shape, checked_eps(op, eps, True)
+    _running(op, running_mean, running_var, x)
+    plane = math.prod(rest)
+    if batch * plane == 1:
+        raise ShapeError(f"{op}: one value a channel in training, shape {x.shape}, has no variance. Use a larger batch "
+                         "or .eval().")
+    form = Form((batch, channels, plane), (1, channels, 1), BATCH, eps)
+    return _normalized(op, x, (weight, bias), (channels,), form)
+
+
+def _remember(given: Any, found: Any, momentum: float, factor: float) -> None:
     """Move a running statistic towards what was found, times a factor, by a share."""
-    if running is None or tape.modes.repeats:
+    if given is None or tape.modes.repeats:
         return
+    running = as_tensor("batch_norm", given)
     table = backend.of(found)
     if table.has("remember") and running.refresh().node is None:
         running.check_writable("batch_norm")
@@ -249,10 +292,10 @@ def instance_norm(x: Any, running_mean: Tensor | None, running_var: Tensor | Non
     if plane == 1:
         raise ShapeError(f"{op}: one value a channel, shape {x.shape}, has no variance. Use larger images.")
     form = Form((batch, channels, 1, plane), (1, channels, 1, 1), GROUP, checked_eps(op, eps))
-    y, *found = normalized(op, x, (weight, bias), (channels,), form)
+    y, *found = _normalized(op, x, (weight, bias), (channels,), form)
     if batch and plane:
         for given, part, factor in zip(running, found, (1.0, plane / (plane - 1))):
-            average = raw_runner.multiply(raw_runner.sum(part, axes=(0,), keepdims=False), 1 / batch)
+            average = raw_runner.multiply(raw_runner.sum(part.raw, axes=(0,), keepdims=False), 1 / batch)
             _remember(given, average, momentum, factor)
     return y
 
@@ -266,7 +309,7 @@ def group_norm(x: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> T
     inside = channels // groups
     form = Form((batch, groups, inside, math.prod(x.shape[2:])), (1, groups, inside, 1), GROUP,
                 checked_eps("group_norm", eps))
-    return normalized("group_norm", x, (weight, bias), (channels,), form)[0]
+    return _normalized("group_norm", x, (weight, bias), (channels,), form)[0]
 
 
 def layer_norm(x: Any, normalized_shape: int | Sequence[int], weight: Any, bias: Any, eps: float) -> Tensor:
@@ -315,4 +358,4 @@ def _over_last_axes(op: str, x: Tensor, sizes: int | Sequence[int], weights: Wei
     wanted = checked_last_axes(op, x, sizes)
     rows, width = math.prod(x.shape[:-len(wanted)]), math.prod(wanted)
     form = Form((rows, 1, width, 1), (1, 1, width, 1), GROUP, checked_eps(op, eps), centred)
-    return normalized(op, x, weights, wanted, form)[0]
+    return _normalized(op, x, weights, wanted, form)[0]

@@ -14,12 +14,12 @@ from ..array import Tensor, fresh
 from ..errors import DTypeError, ShapeError
 from ..op import Primitive
 from ..register import TENSORS, functions, public
+from ..remembered import remembered
 from . import reducers
 from .logic import where as choose
 from .movement import as_tensor, astype, broadcast_to, deliver
 
 Axis = int | tuple[int, ...] | None
-OWN = (dtypes.FLOAT32, dtypes.FLOAT64, dtypes.INT64)          # dtypes whose sums have them, too
 
 
 # ------------------------------------------------------------------------------------------------ arguments
@@ -57,20 +57,6 @@ def sum_dtype(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.uint64 if dtype.kind == "u" else np.int64) if dtype.kind in "biu" else dtype
 
 
-def directly(op: Primitive, x: Any, axis: Axis, keepdims: bool, name: str = "") -> Tensor | None:
-    """The reduction of wide numbers in the cpu's memory, without a gradient, by the shortest road; None elsewhere.
-
-    `name`: of the function that asks, where that is another one.
-    """
-    if type(x) not in TENSORS:
-        return None
-    raw = x.refresh().raw
-    if type(raw) is not np.ndarray or x.node is not None or raw.dtype not in OWN or not raw.size:
-        return None
-    axes = shapes.reduction_axes(name or op.name, axis, raw.ndim)
-    return fresh(op.run((raw,), {"axes": axes, "keepdims": keepdims})) if axes else None
-
-
 # --------------------------------------------------------------------------------------- sums and products
 def total(op: Primitive, join: str, fill: int, x: Any, axis: Axis, dtype: Any, keepdims: bool, initial: Any,
           where: Any) -> Tensor:
@@ -94,6 +80,7 @@ def total(op: Primitive, join: str, fill: int, x: Any, axis: Axis, dtype: Any, k
 
 
 @public()
+@remembered
 def sum(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False,
         initial: Any = None, where: Any = True) -> Tensor:
     """Sum over axes (all of them by default), in a fixed order: the same bits for any number of threads.
@@ -105,13 +92,11 @@ def sum(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None,
     >>> lnb.sum(lnb.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     tensor([4., 6.])
     """
-    if dtype is out is initial is None and where is True and (found := directly(
-            reducers.sum_of, a, axis, keepdims)) is not None:
-        return found
     return deliver("sum", total(reducers.sum_of, "add", 0, a, axis, dtype, keepdims, initial, where), out)
 
 
 @public()
+@remembered
 def prod(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False,
          initial: Any = None, where: Any = True) -> Tensor:
     """Product over axes (all of them by default); of integers in 64 bits, of nothing 1.
@@ -124,9 +109,6 @@ def prod(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None
     >>> x.grad
     tensor([0., 6., 0.])
     """
-    if dtype is out is initial is None and where is True and (found := directly(
-            reducers.prod_of, a, axis, keepdims)) is not None:
-        return found
     return deliver("prod", total(reducers.prod_of, "multiply", 1, a, axis, dtype, keepdims, initial, where), out)
 
 
@@ -151,6 +133,7 @@ def extreme(op: Primitive, join: str, x: Any, axis: Axis, keepdims: bool, initia
 
 
 @public(names=("amax",))
+@remembered
 def max(a: Any, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, initial: Any = None,
         where: Any = True) -> Tensor:
     """The largest element over axes, and not less than `initial`; NaN wins. Equal elements share the gradient evenly.
@@ -161,13 +144,11 @@ def max(a: Any, axis: Axis = None, out: Tensor | None = None, keepdims: bool = F
     >>> lnb.max(lnb.tensor([[1.0, 5.0], [3.0, 4.0]]), axis=1)
     tensor([5., 4.])
     """
-    if out is initial is None and where is True and (found := directly(
-            reducers.max_of, a, axis, keepdims)) is not None:
-        return found
     return deliver("max", extreme(reducers.max_of, "maximum", a, axis, keepdims, initial, where), out)
 
 
 @public(names=("amin",))
+@remembered
 def min(a: Any, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False, initial: Any = None,
         where: Any = True) -> Tensor:
     """The smallest element over axes, and not more than `initial`; NaN wins. Equal elements share the gradient evenly.
@@ -178,9 +159,6 @@ def min(a: Any, axis: Axis = None, out: Tensor | None = None, keepdims: bool = F
     >>> lnb.min(lnb.tensor([[1.0, 5.0], [3.0, 4.0]]), axis=1)
     tensor([1., 3.])
     """
-    if out is initial is None and where is True and (found := directly(
-            reducers.min_of, a, axis, keepdims)) is not None:
-        return found
     return deliver("min", extreme(reducers.min_of, "minimum", a, axis, keepdims, initial, where), out)
 
 

@@ -6,17 +6,20 @@ from typing import Any
 import numpy as np
 
 from .. import backend, dtypes, flops, shapes
-from ..apply import apply
+from ..apply import apply, at_each_call
 from ..array import Tensor, fresh
 from ..errors import DTypeError, ShapeError
 from ..expr import Expr, Vocabulary, entry, m
 from ..expr import quotient as absorbing_quotient
 from ..op import ALL, Info, Primitive, registry
 from ..register import functions, public, unary
+from ..remembered import remembered
+from ..tape import level_of_user
+from .composite import composite
 from .hosted import holds_anywhere
 from .movement import as_tensor, astype, broadcast_to, deliver
-from .reducers import internal, real_dtype, spread, sum_of
-from .reduction import Axis, directly, extent, kept, mask_of, max, min, sum
+from .reducers import internal, real_dtype, spread
+from .reduction import Axis, extent, kept, mask_of, max, min, sum
 
 
 # ---------------------------------------------------------------------------------------------- primitives
@@ -52,7 +55,11 @@ def _pull_variance(ops: Any, info: Info, g: Any, x: Any, axes: shapes.Shape, kee
     return (ops.scaled_deviation(x, mean, ops.multiply(spread(ops, info, g, axes), factor)),)
 
 
-def _pull_mean(ops: Any, info: Info, g: Any, axes: shapes.Shape, keepdims: bool) -> tuple:
+def _pull_mean(ops: Any, info: Info, g: Any, axes: shapes.Shape, keepdims: bool, count: float) -> tuple:
+    return (ops.broadcast_to(spread(ops, info, ops.divide(g, count), axes), shape=info.shape(0)),)
+
+
+def _pull_centre(ops: Any, info: Info, g: Any, axes: shapes.Shape, keepdims: bool) -> tuple:
     count = shapes.product(tuple([info.shape(0)[axis] for axis in axes]))
     return (ops.broadcast_to(ops.multiply(spread(ops, info, g, axes), 1 / count), shape=info.shape(0)),)
 
@@ -67,8 +74,11 @@ def _variance_by_moments(table: Any, x: Any, axes: shapes.Shape, keepdims: bool,
     return table.cast(variance, real_dtype(table.dtype_of(x)))
 
 
+_mean = composite("mean", lambda ops, x, axes, keepdims, count: ops.divide(ops.sum(x, axes=axes, keepdims=keepdims),
+                                                                            count), _pull_mean,
+                  flops=flops.per_input(1), linear=ALL)
 # Both for devices that have the entry `moments`. The mean of equal elements is exactly their value.
-_centre = Primitive("centre", _mean_by_moments, _pull_mean, flops=flops.per_input(1), linear=ALL)
+_centre = Primitive("centre", _mean_by_moments, _pull_centre, flops=flops.per_input(1), linear=ALL)
 _variance = Primitive("variance", _variance_by_moments, _pull_variance, keeps=(0,), flops=flops.per_input(4))
 
 
@@ -96,13 +106,15 @@ def quotient(value: Tensor, count: Tensor | float) -> Tensor:
     return value / float(count)
 
 
-def warn_where(condition: Any, text: str, depth: int = 3) -> None:
+def warn_where(condition: Any, text: str) -> None:
     """NumPy's warning, on behalf of the caller of the public function."""
     if holds_anywhere(condition) if isinstance(condition, Tensor) else condition:
-        warnings.warn(text, RuntimeWarning, stacklevel=depth)
+        at_each_call()
+        warnings.warn(text, RuntimeWarning, stacklevel=level_of_user())
 
 
 @public()
+@remembered
 def mean(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, keepdims: bool = False, *,
          where: Any = True) -> Tensor:
     """Arithmetic mean over axes (all of them by default); of integers in float64 (on mlx in
@@ -112,9 +124,6 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None
     >>> lnb.mean(lnb.tensor([[1.0, 2.0], [3.0, 5.0]]), axis=1)
     tensor([1.5, 4. ])
     """
-    if dtype is out is None and where is True and isinstance(a, Tensor) and a.dtype.kind == "f" and (
-            total := directly(sum_of, a, axis, keepdims, "mean")) is not None:
-        return total / (a.size / total.size)
     return deliver("mean", mean_of("mean", as_tensor("mean", a), axis, dtype, keepdims, where), out)
 
 
@@ -124,7 +133,9 @@ def mean_of(op: str, x: Tensor, axis: Axis, dtype: Any, keepdims: bool, where: A
     axes = shapes.normalize_axes(op, axis, x.ndim)
     mask = mask_of(op, x, where)
     count = count_of(x, mask, axes, keepdims)
-    warn_where(count == 0, "Mean of empty slice", 4)
+    warn_where(count == 0, "Mean of empty slice")
+    if mask is None and axes and x.dtype == wanted and sums is None:
+        return apply(_mean, (x,), {"axes": axes, "keepdims": keepdims, "count": float(count)})
     total = sum(kept(x, mask, False if x.dtype.kind == "b" else 0), axes, sums, keepdims=keepdims)
     total = total if dtypes.is_inexact(total.dtype) else astype(total, dtypes.on_device(dtypes.FLOAT64, x.device))
     return astype(quotient(total, count), wanted, copy=False)
@@ -192,6 +203,7 @@ def variance(op: str, x: Any, axis: Axis, dtype: Any, correction: float, keepdim
 
 
 @public()
+@remembered
 def var(a: Any, axis: Axis = None, dtype: Any = None, out: Tensor | None = None, ddof: float = 0,
         keepdims: bool = False, *, where: Any = True, mean: Any = None, correction: float | None = None) -> Tensor:
     """Variance over axes: the mean of squared deviations from the mean, with n - ddof in place of n.

@@ -21,15 +21,22 @@ from ..windows import (
     per_axis,
     transposed_window,
 )
+from .composite import composite
 from .movement import astype, reshape
 from .padding import pad
 
 
 def _pull_conv(ops: Any, info: Info, g: Any, x: Any, w: Any, window: Window) -> tuple:
-    of_x, of_w = info.wanted
+    of_x, of_w, *of_bias = info.wanted
     x, w = _conjugates(ops, info, x, w)
-    return (ops.conv_input_grad(g, w, window=window, x_shape=info.shape(0)) if of_x else None,
-            ops.conv_weight_grad(x, g, window=window, w_shape=info.shape(1)) if of_w else None)
+    found = (ops.conv_input_grad(g, w, window=window, x_shape=info.shape(0)) if of_x else None,
+             ops.conv_weight_grad(x, g, window=window, w_shape=info.shape(1)) if of_w else None)
+    axes = (0, *range(2, len(g.shape)))
+    return (*found, *[ops.sum(g, axes=axes, keepdims=False) if wanted else None for wanted in of_bias])
+
+
+def _with_bias(ops: Any, x: Any, w: Any, bias: Any, window: Window) -> Any:
+    return ops.add(ops.conv(x, w, window=window), ops.reshape(bias, shape=(1, w.shape[0], *(1,) * window.ndim)))
 
 
 def _pull_input_grad(ops: Any, info: Info, into: Any, g: Any, w: Any, window: Window, x_shape: shapes.Shape) -> tuple:
@@ -60,6 +67,7 @@ _conv_input_grad = Primitive(
 _conv_weight_grad = Primitive(
     "conv_weight_grad", lambda table, x, g, window, w_shape: table.conv_weight_grad(x, g, window, w_shape),
     _pull_weight_grad, keeps=(0, 1), flops=flops.conv_weight_grad, linear=((0,), (1,)))
+_biased_conv = composite("biased_conv", _with_bias, _pull_conv, keeps=(0, 1), flops=flops.biased_conv)
 
 MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
@@ -77,8 +85,9 @@ def convolve(op: str, ndim: int, x: Any, weight: Any, bias: Any, stride: Size, p
         padding = 0
     window = make_window(op, ndim, image.shape, kernel.shape, stride, padding, dilation, groups)
     _check_bias(op, offset, kernel.shape[0])
-    found = apply(_conv, (image, kernel), {"window": window})
-    return _finished(found, offset, is_single)
+    found = apply(_conv, (image, kernel), {"window": window}) if offset is None else apply(
+        _biased_conv, (image, kernel, offset), {"window": window})
+    return _finished(found, None, is_single)
 
 
 def padded(op: str, x: Tensor, kernel: shapes.Shape, stride: Size, padding: Padding, dilation: Size,

@@ -31,8 +31,16 @@ def batch_norm(input: Any, running_mean: Tensor | None, running_var: Tensor | No
     >>> lnb.nn.functional.batch_norm([[1.0], [3.0]], None, None, training=True, eps=0).tolist()
     [[-1.0], [1.0]]
     """
+    if not training:
+        return _by_running(input, running_mean, running_var, weight, bias, eps)
     x = as_input("batch_norm", input, weight)
-    return normalization.batch_norm(x, running_mean, running_var, weight, bias, training, momentum, eps)
+    return normalization.batch_norm(x, running_mean, running_var, weight, bias, True, momentum, eps)
+
+
+@remembered
+def _by_running(input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, eps: float) -> Tensor:
+    x = as_input("batch_norm", input, weight)
+    return normalization.by_running("batch_norm", x, running_mean, running_var, weight, bias, eps)
 
 
 def instance_norm(input: Any, running_mean: Tensor | None = None, running_var: Tensor | None = None,
