@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import backend, dtypes
 from ..array import Tensor
-from ..errors import ConfigError, told
+from ..errors import told
 from .pickles import Machine, key_of
 
 SHAPE = tuple[int, ...]
@@ -29,10 +29,10 @@ def sound(op: str, flat: np.ndarray) -> np.ndarray:
     return found if found.flags.aligned else found.copy()
 
 
-def extents(op: str, shape: Any) -> SHAPE:
+def extents(shape: Any) -> SHAPE:
     """A shape, if it is one: integers, none negative."""
     if not isinstance(shape, (tuple, list)) or any(type(size) is not int or size < 0 for size in shape):
-        raise ConfigError(f"{op}: {told(shape)} is no shape. The file is damaged: save it anew.")
+        raise ValueError(f"{told(shape)} as a shape")
     return tuple(shape)
 
 
@@ -80,7 +80,7 @@ def _from_buffer(device: str) -> Callable[..., Tensor]:
 def _array(machine: Machine, content: Any, dtype: DType, shape: Any, order: str, device: str) -> Any:
     """The numbers, in memory that may be written."""
     held = _bytes(content)
-    sizes = extents(machine.op, shape)
+    sizes = extents(shape)
     if prod(sizes) * dtype.dtype.itemsize != len(held):
         raise ValueError(f"{len(held)} bytes for an array of shape {sizes} and {dtype.dtype}")
     machine.spend(len(held))

@@ -136,7 +136,7 @@ def _flat(content: Any) -> dict[str, np.ndarray]:
     for name, value in _mapping(content).items():
         if not isinstance(name, str):
             raise ConfigError(f"save: {told(name)} is no name for a tensor. Use texts, or .lcd.")
-        if not isinstance(value, (Tensor, np.ndarray)):
+        if not isinstance(value, (Tensor, np.ndarray, np.generic)):
             raise DTypeError(f"save: {told(name)} is a {type(value).__name__}, not a tensor. Use .lcd, which holds it.")
         found[name] = _module("lucid_files").host_array(value, name)
     return found

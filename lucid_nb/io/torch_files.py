@@ -94,7 +94,7 @@ class Reading:
         return self._want(storage, dtype, offset, shape, strides)
 
     def _want(self, storage: Storage, dtype: np.dtype, offset: int, shape: Any, strides: Any) -> Tensor:
-        sizes, steps, (start,) = extents("load", shape), extents("load", strides), extents("load", (offset,))
+        sizes, steps, (start,) = extents(shape), extents(strides), extents((offset,))
         if len(sizes) != len(steps) or not isinstance(storage, Storage) or not isinstance(dtype, np.dtype):
             raise ValueError(f"a tensor of shape {told(sizes)} with strides {told(steps)}")
         made = Tensor(None)
@@ -143,8 +143,8 @@ def _plain(machine: Machine, build: Callable[..., Tensor], kind: Any, arguments:
     return build(machine, *arguments)
 
 
-def _size(machine: Machine, sizes: Any = ()) -> tuple[int, ...]:
-    return extents(machine.op, sizes)
+def _size(_: Machine, sizes: Any = ()) -> tuple[int, ...]:
+    return extents(sizes)
 
 
 def _device(_: Machine, kind: str, number: int | None = None) -> str:
