@@ -163,6 +163,7 @@ from .pool import (
 from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from .shuffling import ChannelShuffle, PixelShuffle, PixelUnshuffle
 from .stateless import functional_call
+from .summary import Row, Summary, summary
 from .transformer import (
     Transformer,
     TransformerDecoder,
@@ -194,13 +195,14 @@ __all__ = ["CELU", "ELU", "GELU", "GLU", "GRU", "LSTM", "RNN", "SELU", "Adaptive
            "PairwiseDistance", "Parameter", "ParameterDict", "ParameterList", "PixelShuffle", "PixelUnshuffle",
            "PoissonNLLLoss", "RMSNorm", "RNNBase", "RNNCell", "RNNCellBase", "RReLU", "ReLU", "ReLU6",
            "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d",
-           "ReplicationPad3d", "SEModule", "ScaledDotProductAttention", "SelectiveKernel", "Sequential", "SiLU",
+           "ReplicationPad3d", "Row", "SEModule", "ScaledDotProductAttention", "SelectiveKernel", "Sequential", "SiLU",
            "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink",
-           "Softsign", "Swish", "SyncBatchNorm", "Tanh", "Tanhshrink", "Threshold", "Transformer", "TransformerDecoder",
-           "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss",
-           "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "UninitializedBuffer", "UninitializedParameter",
-           "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
-           "auto_repr", "functional", "functional_call", "init", "set_state_dict_pass_attr", "util", "utils"]
+           "Softsign", "Summary", "Swish", "SyncBatchNorm", "Tanh", "Tanhshrink", "Threshold", "Transformer",
+           "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
+           "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "UninitializedBuffer",
+           "UninitializedParameter", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d",
+           "ZeroPad2d", "ZeroPad3d", "auto_repr", "functional", "functional_call", "init", "set_state_dict_pass_attr",
+           "summary", "util", "utils"]
 _PATTERNS = {"EinMix", "Rearrange", "Reduce"}        # layers of the optional package einops, loaded when first used
 
 

@@ -22,13 +22,16 @@ class Members:
     _buffers: dict[str, Tensor | None]
     _modules: "dict[str, Module | None]"
     _transient: set[str]
+    _derived: dict[str, Any]             # attributes that are computed when they are read: see utils.parametrize
 
     # ---------------------------------------------------------------------------------------------- attributes
     def __setattr__(self, name: str, value: Any) -> None:
         if "_modules" not in self.__dict__:
             raise ConfigError(f"{type(self).__name__}: {name!r} is assigned before the module is set up. "
                               "Call super().__init__() first.")
-        if isinstance(value, Parameter):
+        if name in self._derived:
+            self._derived[name].assign(self, value)
+        elif isinstance(value, Parameter):
             self.register_parameter(name, value)
         elif isinstance(value, Members):
             self.add_module(name, value)
@@ -59,6 +62,8 @@ class Members:
             found = self.__dict__.get(members, {})
             if name in found:
                 return found[name]
+        if name in self.__dict__.get("_derived", ()):
+            return self._derived[name].compute(self)
         raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:

@@ -38,7 +38,7 @@ class Module(Members):
     _state_hooks: dict[str, dict[int, Callable[..., Any]]]
 
     def __init__(self) -> None:
-        self.__dict__.update(training=True, _parameters={}, _buffers={}, _modules={}, _transient=set(),
+        self.__dict__.update(training=True, _parameters={}, _buffers={}, _modules={}, _transient=set(), _derived={},
                              _forward_hooks={}, _forward_pre_hooks={}, _backward_hooks={}, _backward_pre_hooks={},
                              _state_hooks={moment: {} for moment in state.MOMENTS})
 

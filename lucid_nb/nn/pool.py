@@ -128,7 +128,7 @@ class _FractionalMaxPool(_Pool):
                               "Give one of them.")
         self.kernel_size = per_axis(type(self).__name__, "kernel_size", kernel_size, self.ndim)
         self.output_size, self.output_ratio, self.return_indices = output_size, output_ratio, return_indices
-        self._random_samples = _random_samples
+        self.register_buffer("_random_samples", _random_samples)
 
     def forward(self, input: Tensor) -> Pooled:
         """The maxima, with return_indices their places too."""
