@@ -1,6 +1,6 @@
 """Optimizers, learning rate schedules and averaged weights. Names, arguments and defaults are PyTorch's."""
 
-from . import lr_scheduler
+from . import lr_scheduler, swa_utils
 from .adafactor import Adafactor
 from .adagrad import Adadelta, Adagrad, RMSprop
 from .adam import Adam, AdamW
@@ -12,4 +12,4 @@ from .rprop import Rprop
 from .sgd import SGD
 
 __all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Lion", "NAdam",
-           "Optimizer", "RAdam", "RMSprop", "Rprop", "lr_scheduler"]
+           "Optimizer", "RAdam", "RMSprop", "Rprop", "lr_scheduler", "swa_utils"]

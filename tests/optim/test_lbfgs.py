@@ -59,6 +59,16 @@ def test_lbfgs_goes_the_way_of_torch(options):
     assert np.allclose(found[0], theirs[0], rtol=1e-6) and np.allclose(found[1], theirs[1], rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("device", ["mlx", pytest.param("cuda", marks=pytest.mark.cuda_simulator)])
+def test_lbfgs_goes_the_way_of_the_cpu_on_every_device(device):
+    """In float32 beside the CPU in float64, by so few steps that roundings have not grown."""
+    if device == "mlx":
+        pytest.importorskip("lucid_nb.mlx", reason="needs MLX, which exists for Apple silicon and for Linux")
+    options = dict(line_search_fn=WOLFE, max_iter=2, steps=1)
+    found, wanted = ours("float32", device, **options), ours(**options)
+    assert np.allclose(found[0], wanted[0], rtol=1e-5) and np.allclose(found[1], wanted[1], rtol=1e-4, atol=1e-5)
+
+
 def test_lbfgs_with_line_search_finds_the_minimum():
     losses, point, _ = ours(line_search_fn=WOLFE, max_iter=100, tolerance_change=1e-14)
     assert np.allclose(point, 1, atol=1e-6) and losses[-1] < 1e-12

@@ -14,6 +14,7 @@ from .cases import CASES, IDS, OPTIONS, RULES, STARTS, STEPS, gradient
 FIRST = [(name, choices[0]) for name, choices in OPTIONS.items()]
 DRAWN = [[np.random.default_rng([step, k]).normal(size=start.shape) for k, start in enumerate(STARTS)]
          for step in range(STEPS)]
+DEVICES = ["cpu", "mlx", pytest.param("cuda", marks=pytest.mark.cuda_simulator)]
 STEEP = [(name, {key: value for key, value in choices[-1].items() if key != "maximize"})
          for name, choices in OPTIONS.items()]
 
@@ -64,14 +65,18 @@ def test_optimizer_goes_the_way_of_torch(name, options):
     assert_same_way(walk(name, options), torch_walk(name, options), 1e-6)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(("name", "options"), STEEP, ids=[name for name, _ in STEEP])
-def test_optimizer_in_float32_stays_near_the_rule(name, options):
+def test_optimizer_in_float32_stays_near_the_rule_on_every_device(name, options, device):
     """Gradients are drawn, so that no rounding is amplified by the valley. Twelve steps of a few roundings each; steps
     of Adafactor and of a centred RMSprop divide by differences, which lose some bits more.
     """
-    wanted = zip(*[formulas.run(RULES[name], start, lambda p, step, k=k: DRAWN[step][k], STEPS, **options)
+    if device == "mlx":
+        pytest.importorskip("lucid_nb.mlx", reason="needs MLX, which exists for Apple silicon and for Linux")
+    steps = 3 if device == "cuda" else STEPS          # the simulator is slow
+    wanted = zip(*[formulas.run(RULES[name], start, lambda p, step, k=k: DRAWN[step][k], steps, **options)
                    for k, start in enumerate(STARTS)])
-    assert_same_way(walk(name, options, "float32", drawn=DRAWN), wanted, 2e-5)
+    assert_same_way(walk(name, options, "float32", device, DRAWN, steps), wanted, 2e-5)
 
 
 @pytest.mark.parametrize("name", [name for name in OPTIONS if name != "Lion"])
