@@ -123,3 +123,21 @@ def keep_list(samples):
 def seed_by_id(number):
     """A worker_init_fn that answers for a generator."""
     np.random.seed(100 + number)
+
+
+class Mapped(Dataset):
+    """One image again and again, transformed."""
+
+    def __init__(self, image, transform):
+        self.image, self.transform = image, transform
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, index):
+        return self.transform(lnb.asarray(self.image))
+
+
+def double(image):
+    """A function at the top of a module, for Lambda."""
+    return image * 2
