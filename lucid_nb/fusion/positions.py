@@ -44,4 +44,4 @@ def instead(trace: Trace, name: str, reason: Exception, *arguments: Any) -> Any:
     def run(*given: Tensor) -> Any:
         filled = dict(zip(places, given))
         return call(*unflatten(structure, [filled.get(place, x) for place, x in enumerate(kept)]))
-    return trace.step(run, name, operands, "it reads positions")
+    return trace.function_of_positions(run, name, operands, arguments)

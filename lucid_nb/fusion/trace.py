@@ -200,6 +200,11 @@ class Trace:
             return apply(op, [scalars[place] if place in scalars else next(rest) for place in range(count)], params)
         return self.step(call, op.name, [x for x in operands if isinstance(x, Traced)], reason)
 
+    def function_of_positions(self, call: Callable[..., Any], name: str, operands: Sequence[Traced],
+                              arguments: Sequence[Any]) -> Any:
+        """A function that reads positions on the host, of these arguments, by its tensors: it does so at each call."""
+        return self.step(call, name, operands, "it reads positions")
+
     def method(self, name: str, x: Tensor, *arguments: Any) -> Any:
         """A method of Tensor that stays what it is."""
         def call(given: Tensor) -> Tensor:

@@ -4,8 +4,9 @@ The package onnx reads and checks files; it is an optional dependency, loaded wh
 """
 
 from . import handlers
+from .exporting import export
 from .module import Model, load
 from .nodes import run_node
 from .table import operators
 
-__all__ = ["Model", "handlers", "load", "operators", "run_node"]
+__all__ = ["Model", "export", "handlers", "load", "operators", "run_node"]
