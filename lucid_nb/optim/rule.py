@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from .step import Step, compute_dtype
 FUSED = (FLOAT32, FLOAT64)
 FUSED_HERE = (*FUSED, COMPLEX64, COMPLEX128)
 Rule = tuple[Step, Sequence[str], tuple[float, ...]]
+# A parameter's part in a step: its state and the names of what is renewed of it, arrays, formula and numbers.
+Item = tuple[Tensor, dict[str, Any], Sequence[str], list[Any], Step, tuple[float, ...]]
 
 
 class RuleOptimizer(Optimizer):
@@ -45,7 +47,7 @@ class RuleOptimizer(Optimizer):
                 state = self.state[param] = {}
             step, names, numbers = self.rule(state, group)
             raws = [param.refresh().raw, gradient.refresh().raw, *self._parts(param, state, group, names)]
-            items.append(Item(param, state, names, raws, step, numbers))
+            items.append((param, state, names, raws, step, numbers))
         step_all(f"{type(self).__name__}.step", items)
 
     def initial(self, name: str, group: Group) -> complex:
@@ -76,42 +78,30 @@ class RuleOptimizer(Optimizer):
                 raise _misfit("load_state_dict", name, value, param.shape)
 
 
-class Item(NamedTuple):
-    """A parameter's part in a step: its state and the names of what is renewed of it, arrays, formula and numbers."""
-
-    param: Tensor
-    state: dict[str, Any]
-    names: Sequence[str]
-    raws: list[Any]
-    step: Step
-    numbers: tuple[float, ...]
-
-
 def step_all(op: str, items: Sequence[Item]) -> None:
     """Renew parameters and states, in one pass over all that have a formula, numbers, device and dtype in common."""
     sets: dict[tuple[Any, ...], list[list[Any]]] = {}
     others: dict[tuple[Any, ...], list[Item]] = {}
     written = []
     for item in items:
-        raw = item.raws[0]
-        if _is_plain(item.raws):
-            sets.setdefault((item.step, raw.dtype, item.numbers), []).append(item.raws)
-            written.append(item.param)
+        param, _, _, raws, step, numbers = item
+        if _is_plain(raws):
+            sets.setdefault((step, raws[0].dtype, numbers), []).append(raws)
+            written.append(param)
         else:
-            kind = backend.of(raw), compute_dtype(item.param.dtype)
-            others.setdefault((item.step, *kind, item.numbers), []).append(item)
+            others.setdefault((step, backend.of(raws[0]), compute_dtype(param.dtype), numbers), []).append(item)
     for (step, _, numbers), arrays in sets.items():
         step.in_place(backend.of(arrays[0][0]), arrays, numbers)
     _mark(written, op)
     for (step, table, _, numbers), waiting in others.items():
-        _replace(op, waiting, step.renewed(table, [item.raws for item in waiting], numbers))
+        _replace(op, waiting, step.renewed(table, [raws for _, _, _, raws, _, _ in waiting], numbers))
 
 
 def _replace(op: str, waiting: Sequence[Item], renewed: Sequence[Sequence[Any]]) -> None:
     """Write new values into parameters, and replace their state."""
-    for item, (new, *parts) in zip(waiting, renewed, strict=True):
-        item.state.update(zip(item.names, map(Tensor, parts)))
-        item.param.write(Tensor(new), op)
+    for (param, state, names, *_), (new, *parts) in zip(waiting, renewed, strict=True):
+        state.update(zip(names, map(Tensor, parts)))
+        param.write(Tensor(new), op)
 
 
 def _misfit(op: str, name: str, value: Any, shape: tuple[int, ...]) -> StateError:

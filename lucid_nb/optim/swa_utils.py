@@ -200,10 +200,10 @@ toward = Step(_toward, 2, 1)
 
 def _move(averages: Sequence[Tensor], weights: Sequence[Tensor], share: float) -> None:
     """Move averages towards weights by a share of the way, all in one pass."""
-    items, whole = [], []
+    items, whole = list[Item](), list[tuple[Tensor, Tensor]]()
     for average, weight in zip(averages, weights, strict=True):
         if is_inexact(average.dtype):
-            items.append(Item(average, {}, (), [average.refresh().raw, weight.refresh().raw], toward, (share,)))
+            items.append((average, {}, (), [average.refresh().raw, weight.refresh().raw], toward, (share,)))
         else:
             whole.append((average, weight))
     with grad_mode(False):
