@@ -120,7 +120,7 @@ from numpy import (
     void,
 )
 
-from . import array_function, backward, creation, errors, interop, ops, ufuncs
+from . import array_function, backward, creation, errors, interop, ops, roads, ufuncs
 from .array import Tensor
 from .array_api import __array_namespace_info__
 from .autograd import (
@@ -229,6 +229,8 @@ grad_enabled = is_grad_enabled
 def __getattr__(name: str) -> Any:
     if name in _SUBPACKAGES:
         return importlib.import_module(f".{name}", __name__)
+    if name == "register_model":
+        return importlib.import_module(".models", __name__).register_model
     if name in _OF_NUMPY:                     # for data that no tensor holds
         return getattr(_numpy, name)
     if name in _THREADS:

@@ -10,7 +10,7 @@ import numpy as np
 from . import backend, dtypes, tape
 from .errors import DTypeError, GradError, ShapeError, described
 from .storage import READ_ONLY, Movement, Permute, Root, Slice, Storage, Version, read
-from .views import Steps, current_node, index_put_view, view_node
+from .views import Steps, current_node, index_put_view, spelled_out, view_node
 
 modes, anywhere, Leaf, Node = tape.modes, tape.anywhere, tape.Leaf, tape.Node
 new = object.__new__
@@ -31,7 +31,7 @@ class Tensor:
 
     # `raw` and `node` are current while `storage` is None (nothing shares the memory) or its generation is the one
     # that this tensor has seen; `refresh` makes them so. The slots after `is_value` mean something with a storage only.
-    __slots__ = ("__weakref__", "generation", "is_value", "node", "raw", "root", "steps", "storage", "version")
+    __slots__ = ("__weakref__", "generation", "is_value", "node", "path", "raw", "root", "storage", "version")
     __array_priority__ = 1000
 
     def __init__(self, raw: Any, node: Any = None, is_value: bool = False) -> None:
@@ -44,8 +44,14 @@ class Tensor:
         if self.storage is None:
             self.storage = Storage(self.raw, self.version or Version())
             self.root = Root(self.node, 0, (self.shape, self.dtype))
-            self.steps, self.generation, self.version = (), 0, None
+            self.path, self.generation, self.version = (), 0, None
         return self.storage
+
+    @property
+    def steps(self) -> Steps:
+        """The movements from the storage's memory to this view. Until they are asked for, indices stand for slices."""
+        self.path = spelled_out(self.path)
+        return self.path
 
     def refresh(self) -> "Tensor":
         """Bring `raw` and `node` up to date after writes through other views."""
@@ -169,8 +175,8 @@ class Tensor:
         """The same memory and version, outside the graph."""
         storage = self.share()
         self.refresh()
-        root = Root(None, len(self.steps), (self.shape, self.dtype))
-        return view_of(storage, self.raw, self.steps, root, None, self.is_value)
+        root = Root(None, len(self.path), (self.shape, self.dtype))
+        return view_of(storage, self.raw, self.path, root, None, self.is_value)
 
     def _watch(self) -> tape.Watch:
         node = self.refresh().node
@@ -205,10 +211,13 @@ class Tensor:
                 like = (before.shape, before.dtype) if type(before) is ndarray else (self.shape, self.dtype)
                 node = view_node(node, like, (step,))
             else:                                  # as if detached, also after later writes
-                node, root = None, Root(None, len(self.steps) + 1, (tuple(raw.shape), self.dtype), True)
+                node, root = None, Root(None, len(self.path) + 1, (tuple(raw.shape), self.dtype), True)
         if self.is_value and type(step) not in READ_ONLY:
             return fresh(backend.of(raw).copy(raw), node)
-        return view_of(storage, raw, (*self.steps, step), root, node)
+        if type(step) in READ_ONLY and type(raw) is ndarray:
+            raw = raw.view()                       # it may be the very array that it views
+            raw.flags.writeable = False
+        return view_of(storage, raw, (*self.path, step), root, node)
 
     def element(self, index: tuple[int, ...]) -> "Tensor":
         """One element as a value of its own."""
@@ -270,10 +279,10 @@ class Tensor:
 
     def _is_read_only(self) -> bool:
         """Broadcast, or memory that came so?"""
-        raw = self.raw
-        is_fixed = not raw.flags.writeable if type(raw) is ndarray else getattr(raw, "is_read_only", False)
-        return is_fixed or (
-            self.storage is not None and any(type(step) in READ_ONLY for step in self.steps))
+        if type(self.raw) is ndarray:
+            return not self.raw.flags.writeable
+        steps = () if self.storage is None else self.steps
+        return getattr(self.raw, "is_read_only", False) or any(type(step) in READ_ONLY for step in steps)
 
     def _check_write(self, value: "Tensor", name: str, casting: str) -> None:
         """Shape, dtype and device rules, before anything is recorded or written."""
@@ -333,13 +342,6 @@ class Tensor:
             found.flags.writeable = False
         return found
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
-        if self.requires_grad:
-            raise GradError("__array__: the tensor requires grad, and NumPy would lose it. Use .detach() first.")
-        if self.device != "cpu":
-            raise GradError(f"__array__: the tensor lives on {self.device}. Use .to('cpu') first.")
-        return np.array(self.numpy(), dtype=dtype, copy=copy)
-
     def __bool__(self) -> bool:
         if self.size != 1:
             raise ShapeError(f"bool: the truth value of {self.size} elements, shape {self.shape}. "
@@ -388,9 +390,9 @@ def fresh(raw: Any, node: Any = None) -> Tensor:
     return Tensor(np.asarray(raw) if isinstance(raw, np.generic) else raw, node, True)
 
 
-def view_of(storage: Storage, raw: Any, steps: Steps, root: Root, node: Any, is_value: bool = False) -> Tensor:
+def view_of(storage: Storage, raw: Any, path: tuple, root: Root, node: Any, is_value: bool = False) -> Tensor:
     """A tensor on a part of a storage."""
     view = new(Tensor)               # the constructor written out: slices are as frequent as ops
     view.raw, view.node, view.is_value, view.version = raw, node, is_value, None
-    view.storage, view.steps, view.root, view.generation = storage, steps, root, storage.generation
+    view.storage, view.path, view.root, view.generation = storage, path, root, storage.generation
     return view

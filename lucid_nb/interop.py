@@ -169,6 +169,15 @@ def is_cpu(self: Tensor) -> bool:
     return self.device == "cpu"
 
 
+def array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    """What NumPy makes of a tensor: its memory, or a copy."""
+    if self.requires_grad:
+        raise GradError("__array__: the tensor requires grad, and NumPy would lose it. Use .detach() first.")
+    if self.device != "cpu":
+        raise GradError(f"__array__: the tensor lives on {self.device}. Use .to('cpu') first.")
+    return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+
 def is_gpu(self: Tensor) -> bool:
     """Is the memory that of a device other than the CPU?"""
     return self.device != "cpu"
@@ -241,6 +250,7 @@ def _install() -> None:
     Tensor.__dlpack__, Tensor.__dlpack_device__ = lent, dlpack_device  # type: ignore
     Tensor.__cuda_array_interface__ = property(cuda_array_interface)  # type: ignore
     Tensor.__buffer__, Tensor.__reduce__ = buffer, reduce  # type: ignore[method-assign]
+    Tensor.__array__ = array  # type: ignore[attr-defined]
     Tensor.mlx, Tensor.eval = mlx, evaluated  # type: ignore[method-assign]
     Tensor.zero, Tensor.clear_node, Tensor.free = zero, clear_node, freed  # type: ignore[attr-defined]
     Tensor.is_cpu, Tensor.is_gpu, Tensor.is_free = is_cpu, is_gpu, property(is_free)  # type: ignore[attr-defined]

@@ -6,9 +6,17 @@ from typing import Any
 from . import tape
 from .backend import Table
 from .op import ALL, Info, Primitive
-from .storage import Movement, Root, embed, put, read
+from .storage import Movement, Root, Slice, embed, put, read
 
 Steps = tuple[Movement, ...]
+INDICES = frozenset((tuple, int, slice, type(None), type(Ellipsis)))        # kinds of what stands for a slice in a path
+
+
+def spelled_out(path: tuple) -> Steps:
+    """A path in which indices stood for slices, since making those takes as long as a view."""
+    if INDICES.isdisjoint(map(type, path)):
+        return path
+    return tuple([Slice(step if type(step) is tuple else (step,)) if type(step) in INDICES else step for step in path])
 
 
 def view_node(node: Any, like: tuple, steps: Steps) -> Any:

@@ -31,7 +31,7 @@ FOR_DEVICES = {"errors", "config", "dtypes", "dlpack", "recycling", "shapes", "w
 ALSO = {("commands", "kernels")}
 # What is loaded when it is first needed; a module that imports one of these may be imported inside a function too.
 LAZY = {"numba", "llvmlite", "scipy", "mlx", "matplotlib", "hypothesis", "cudnn", "cupy", "cupyx", "nvmath", "mpi4py",
-        "einops", "onnx", "PIL"}
+        "einops", "onnx", "onnxruntime", "PIL"}
 LINES, PLAIN, KERNEL = 400, 40, 80
 
 

@@ -109,11 +109,12 @@ class Opaque(Primitive):
         parts = g if type(g) is dict else {0: g}
         on = next(iter(parts.values()))
         arriving = self._whole(call, parts, node.like[self.count:], on)
-        before = [*map(_writes, arriving)]
+        versions = [version_of(t) for t in arriving if t is not None]      # of memory held so, every write is counted
+        before = [version.written for version in versions]
         kept = self.kept(node, call)
         with _levels_of(*kept, *arriving):
             found = self.gradients(kept, arriving)
-        if [*map(_writes, arriving)] != before:
+        if [version.written for version in versions] != before:
             raise GradError(f"{self.name}: {self.rule} wrote into a gradient that it got, which others may hold. Let "
                             "it work on a copy.")
         return [None if t is None or edge is None else self._fitted(call, self.rule, "argument", number, t, like, on)
@@ -188,11 +189,6 @@ def traced(name: str, function: Callable, arguments: Sequence[Any]) -> Any:
 def _levels_of(*given: Tensor | None) -> Within:
     """A block within the levels of `vmap` of what a rule gets, even if they ended: it may write into new memory."""
     return Within(merged(*[levels_of(t.raw) for t in given if t is not None]))
-
-
-def _writes(x: Tensor | None) -> int:
-    """When a tensor was last written."""
-    return 0 if x is None or x.storage is None else x.storage.version.written
 
 
 def _reduces(found: shapes.Shape, wanted: shapes.Shape) -> bool:

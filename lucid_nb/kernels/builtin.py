@@ -6,6 +6,7 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
+from importlib import import_module
 from itertools import count
 from typing import Any
 
@@ -36,19 +37,41 @@ def is_possible() -> bool:
     words = ctypes.cast(id(probe), ctypes.POINTER(ctypes.c_int64))
     halves = ctypes.cast(id(probe), ctypes.POINTER(ctypes.c_int32))
     dimensions = ctypes.cast(words[4], ctypes.POINTER(ctypes.c_int64))
+    strides = ctypes.cast(words[5], ctypes.POINTER(ctypes.c_int64))
+    descriptor = ctypes.cast(words[7], ctypes.POINTER(ctypes.c_int64))
+    number = ctypes.cast(id(2.5), ctypes.POINTER(ctypes.c_double))
     return (words[1] == id(np.ndarray) and words[2] == probe.ctypes.data and halves[6] == 2
-            and dimensions[:2] == [2, 3] and words[7] == id(probe.dtype) and halves[16] & 0x101 == 0x101)
+            and dimensions[:2] == [2, 3] and strides[:2] == [12, 4] and halves[16] & 0x501 == 0x501
+            and words[7] == id(probe.dtype) and ctypes.cast(words[7], ctypes.POINTER(ctypes.c_int32))[7] == 11
+            and descriptor[5] == 4 and number[2] == 2.5)
+
+
+def of_python(*names: str) -> list[int]:
+    """Addresses of functions of Python's C interface."""
+    return [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in names]
 
 
 @cache
-def functions() -> list[int]:
-    """Addresses of what the builtin calls, in the order of its table."""
+def of_numpy() -> Any:
+    """NumPy's public array API table."""
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    api = ctypes.cast(pointer(_multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
-    names = "Py_IncRef", "Py_DecRef", "PyTuple_New", "PyTuple_SetItem", "PyObject_Vectorcall"
-    found = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in names]
-    return [id(np.ndarray), api[NEW_LIKE_ARRAY], *found]
+    return ctypes.cast(pointer(_multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+
+
+@cache
+def functions() -> np.ndarray:
+    """What builtins know of Python and NumPy, in the order of their table."""
+    return np.array([id(np.ndarray), id(float), id(int), of_numpy()[NEW_LIKE_ARRAY], *of_python(
+        "Py_IncRef", "Py_DecRef", "PyTuple_New", "PyTuple_SetItem", "PyObject_Vectorcall",
+        "PyLong_AsLongLongAndOverflow"), machine_code("serve")], np.int64)
+
+
+def machine_code(name: str, where: str = "builtin") -> int:
+    """The address of a function of three words, of a file in loops."""
+    def compile_it(symbol: str) -> bytes:
+        return store.words_object(getattr(import_module(f".loops.{where}", __package__), name), symbol)
+    return store.load(f"{where} {name}", compile_it)
 
 
 SHARED = "builtin call"        # the text under which the store keeps the machine code that all builtins share
@@ -68,12 +91,23 @@ def is_due() -> bool:
     return next(_early) >= PATIENCE
 
 
+arrivals: list[Callable[[], None]] = []        # are called when the process has builtins
+
+
 @cache
 def _address() -> int:
-    def compile_call(symbol: str) -> bytes:
-        from .loops import builtin as loops
-        return store.words_object(loops.call, symbol)
-    return store.load(SHARED, compile_call)
+    found = machine_code("call")
+    while arrivals:
+        arrivals.pop()()
+    return found
+
+
+def when_there(arrival: Callable[[], None]) -> None:
+    """Call a function when the process has builtins, or now where it has."""
+    if _address.cache_info().currsize:
+        arrival()
+    elif is_possible():
+        arrivals.append(arrival)
 
 
 _kept_alive: list[Any] = []      # a builtin borrows its method definition
@@ -84,9 +118,15 @@ def make(name: str, ufunc: Callable, layout: int, dtypes: Sequence[np.dtype], li
     where this Python has no such road."""
     if not is_possible():
         return ufunc
-    words = np.array([*functions(), id(ufunc), limit, layout, *map(id, dtypes)], np.int64)
-    method = MethodDef(name.encode(), _address(), FASTCALL, None)
-    _kept_alive.append((method, words, ufunc, tuple(dtypes)))
+    words = np.array([functions().ctypes.data, id(ufunc), limit, layout, *map(id, dtypes)], np.int64)
+    _kept_alive.append((ufunc, tuple(dtypes)))
+    return bound(name, _address(), words)
+
+
+def bound(name: str, address: int, words: np.ndarray) -> Callable:
+    """The builtin of some machine code and its table."""
+    method = MethodDef(name.encode(), address, FASTCALL, None)
+    _kept_alive.append((method, words))
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     return new(ctypes.addressof(method), words, None)

@@ -109,7 +109,7 @@ def _set_shape(self: Tensor, shape: Any) -> None:
         if "copy" not in str(error):
             raise
         raise AttributeError(f"shape: {self.shape} to {shape} needs a copy. Use reshape.") from None
-    for slot in ("raw", "node", "storage", "steps", "root", "generation", "version"):
+    for slot in ("raw", "node", "storage", "path", "root", "generation", "version"):
         setattr(self, slot, getattr(seen, slot))
 
 

@@ -20,7 +20,7 @@ from ..errors import DeviceError, DTypeError, IndexError, LucidError, ShapeError
 from ..op import Info, Primitive, constant, registry
 from ..register import TENSORS, public
 from ..shapes import Shape
-from ..storage import READ_ONLY, Permute, Slice
+from ..storage import Permute, Slice
 from ..tape import user_place
 from .movement import as_tensor, deliver, duplicate, permute_dims, reshape
 from .positions import (
@@ -222,22 +222,23 @@ def _wrote_plainly(x: Tensor, index: Any, value: Any) -> bool:
     if x.is_value or not _is_outside_graphs(x) or not x.raw.flags.writeable or (
             not BASIC.issuperset(map(type, index)) if type(index) is tuple else type(index) not in BASIC):
         return False
-    storage = x.storage or x.share()
-    if x.root.is_unrecorded or (x.steps and any([type(step) in READ_ONLY for step in x.steps])):
+    storage = x.storage
+    if storage is not None and x.root.is_unrecorded:
         return False
     if type(value) is Tensor:
         if not _is_outside_graphs(value) or value.raw.dtype != x.raw.dtype:
             return False
-        if value.storage is storage:               # the store that ends `x[1:3] *= 10` is done, others may overlap
-            return value.steps == (*x.steps, Slice(index if type(index) is tuple else (index,)))
-        value = value.raw
+        value = value.raw                          # where the two overlap, NumPy makes a copy first
     elif type(value) not in HELD.get(x.raw.dtype.kind, ()):
         return False
     try:
         x.raw[index] = value
     except (ValueError, TypeError, BuiltinIndexError, OverflowError, LucidError):      # the general road says it
         return False
-    storage.version.write("setitem", user_place(getframe(2)))
+    if storage is None:
+        storage = x.share() if x.version is not None else None
+    if storage is not None and storage.version.is_saved():
+        storage.version.write("setitem", user_place(getframe(2)))
     return True
 
 

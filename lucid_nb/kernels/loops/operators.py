@@ -1,0 +1,151 @@
+"""Operators of tensors outside of graphs: `x + y`, `-x`, `x += y`. See tensors.py."""
+
+import numpy as np
+
+from ..intrinsics import address_of, stack_words
+from .builtin import (
+    ARRAY_TYPE,
+    DATA,
+    DESCRIPTOR,
+    FLOAT_TYPE,
+    LIMIT,
+    LONG_TYPE,
+    NDIM_INT32,
+    TYPE,
+    UFUNC,
+    VECTORCALL,
+    call_address,
+    elements_of,
+    half_word,
+    have_one_shape,
+    scalar,
+    served,
+    word,
+)
+from .tensors import (
+    CLEAR,
+    COPY_INTO,
+    PYTHON,
+    TENSORS,
+    drop,
+    generally,
+    hold,
+    is_value,
+    raw_of,
+    tensor_of,
+    writable_of,
+)
+
+# Words of an operator's table behind the first two: is it reflected, how many kernels it knows, and their entries: two
+# dtypes, and the table of the kernel.
+IS_REFLECTED, ENTRIES, FIRST, ENTRY = 2, 3, 4, 3
+SMALL = 180                # two arrays of fewer elements broadcast to few
+
+
+@scalar
+def kernel_for(words, first, other):
+    """The table of the kernel for two dtypes (the second one is 0 where there is one operand), or 0."""
+    for k in range(word(words, ENTRIES)):
+        if word(words, FIRST + ENTRY * k) == first and word(words, FIRST + ENTRY * k + 1) == other:
+            return word(words, FIRST + ENTRY * k + 2)
+    return np.int64(0)
+
+
+@scalar
+def is_number(python, x):
+    """Is it a float or an int of Python's?"""
+    return word(x, TYPE) == word(python, FLOAT_TYPE) or word(x, TYPE) == word(python, LONG_TYPE)
+
+
+@scalar
+def stays_small(kernel, a, b):
+    """Are two arrays, and what they broadcast to, small enough for NumPy's memory? Two numbers give a scalar."""
+    first, other = elements_of(a), elements_of(b)
+    if half_word(a, NDIM_INT32) == 0 and half_word(b, NDIM_INT32) == 0:
+        return False
+    if first > word(kernel, LIMIT) or other > word(kernel, LIMIT):
+        return False
+    return first == 1 or other == 1 or (first < SMALL and other < SMALL) or have_one_shape(a, b)
+
+
+@scalar
+def by_ufunc(tensors, kernel, operands):
+    """What NumPy's machinery gives for two arrays in which the kernel did not see its way; 0 where it is no array."""
+    python = word(tensors, PYTHON)
+    for k in range(2):
+        hold(operands[k])
+    found = call_address(word(python, VECTORCALL), (word(kernel, UFUNC), address_of(operands), 2, 0))
+    for k in range(2):
+        drop(tensors, operands[k])
+    if found != 0 and word(found, TYPE) != word(python, ARRAY_TYPE):
+        drop(tensors, found)
+        return np.int64(0)
+    return found
+
+
+@scalar
+def array_of_two(words, x, y, operands):
+    """The new array that an operator gives for two operands; 0 where that is the general road's matter."""
+    tensors = word(words, TENSORS)
+    python = word(tensors, PYTHON)
+    a, b = raw_of(tensors, x), raw_of(tensors, y)
+    if (a == 0 and (b == 0 or not is_number(python, x))) or (b == 0 and not is_number(python, y)):
+        return np.int64(0)
+    kernel = kernel_for(words, word(b if a == 0 else a, DESCRIPTOR), word(a if b == 0 else b, DESCRIPTOR))
+    if kernel == 0:
+        return kernel
+    operands[0], operands[1] = x if a == 0 else a, y if b == 0 else b
+    found = served(kernel, address_of(operands), 0)
+    if found == 0 and a != 0 and b != 0 and stays_small(kernel, a, b):
+        found = by_ufunc(tensors, kernel, operands)
+    if found == 0:
+        call_address(word(tensors, CLEAR), (0,))
+    return found
+
+
+def binary(self, arguments, count):
+    """An operator of two operands; reflected, of the second and the first."""
+    words, operands = word(self, DATA), stack_words(2)
+    if count == 2:
+        flip = word(words, IS_REFLECTED)
+        found = array_of_two(words, word(arguments, flip), word(arguments, 1 - flip), operands)
+        if found != 0:
+            return tensor_of(word(words, TENSORS), found)
+    return generally(words, arguments, count)
+
+
+def unary(self, arguments, count):
+    """An operator of one operand."""
+    words, operands = word(self, DATA), stack_words(2)
+    tensors = word(words, TENSORS)
+    if count == 1:
+        operands[0] = raw_of(tensors, word(arguments, 0))
+        if operands[0] != 0:
+            kernel = kernel_for(words, word(operands[0], DESCRIPTOR), 0)
+            found = np.int64(0) if kernel == 0 else served(kernel, address_of(operands), 0)
+            if found != 0:
+                return tensor_of(tensors, found)
+            call_address(word(tensors, CLEAR), (0,))
+    return generally(words, arguments, count)
+
+
+def in_place(self, arguments, count):
+    """`x += y`: a value is bound anew, other memory is written."""
+    words, operands = word(self, DATA), stack_words(2)
+    tensors = word(words, TENSORS)
+    x = word(arguments, 0)
+    if count != 2 or raw_of(tensors, x) == 0:
+        return generally(words, arguments, count)
+    rebinds, target = is_value(tensors, x), writable_of(tensors, x)
+    found = array_of_two(words, x, word(arguments, 1), operands) if rebinds or target != 0 else np.int64(0)
+    if found != 0 and rebinds:
+        return tensor_of(tensors, found)
+    if found != 0:
+        is_alike = word(found, DESCRIPTOR) == word(target, DESCRIPTOR) and have_one_shape(found, target)
+        is_done = is_alike and call_address(word(tensors, COPY_INTO), (target, found)) & 0xffffffff == 0
+        drop(tensors, found)
+        if is_done:
+            hold(x)
+            return x
+        call_address(word(tensors, CLEAR), (0,))
+    return generally(words, arguments, count)

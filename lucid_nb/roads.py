@@ -1,0 +1,62 @@
+"""The shortest roads: operators and indices of plain tensors in machine code, once it is there.
+
+Until then, and for all that is out of the common, the functions in Python serve. They are replaced in Tensor when the
+first elementwise kernel of small arrays is made, or where the store is empty when compiling pays.
+"""
+
+from typing import Any
+
+from . import op as ops
+from .array import Tensor
+from .backend import Table
+from .register import ARITHMETIC, gate, operators
+from .storage import Root, Storage
+
+_of_op: dict[Any, list[Any]] = {}                 # the roads that an op's kernels serve
+
+
+def _arrive(table: Table, *_: Any) -> None:
+    """See to the roads when the first kernel of the CPU is compiled."""
+    if table.name == "cpu":
+        ops.compiling.remove(_arrive)
+        table.when_there(lambda: _install(table))
+
+
+def _install(table: Table) -> None:
+    """Put the roads in the place of the functions."""
+    places = table.places
+    fields = [*places(Tensor, "raw", "node", "is_value", "storage", "version", "generation", "root", "path"),
+              *places(Storage, "generation", "version"), *places(Root, "node", "is_unrecorded")]
+    tensors = table.table_of(gate, Storage, Tensor.share, fields)
+
+    def lay(kind: str, name: str, *own: int) -> Any:
+        road = table.Road(kind, name, tensors, vars(Tensor)[name], *own)
+        setattr(Tensor, name, road.method)
+        return road
+    lay("getitem", "__getitem__")
+    lay("setitem", "__setitem__")
+    lay("truth", "__bool__")
+    for name, facts in table.numbers().items():
+        lay("number", name, *facts)
+    for operator, function in operators.items():
+        op = function.record  # type: ignore[attr-defined]
+        if op.arity == 1:
+            found = [lay("unary", f"__{operator}__")]
+        else:
+            found = [lay("binary", f"__{operator}__")]
+            if operator in ARITHMETIC:
+                found += [lay("binary", f"__r{operator}__", True), lay("in_place", f"__i{operator}__")]
+        for one in filter(None, (op, op.of_complex)):
+            _of_op[one] = found
+            for key, compiled in [*one.compiled.items()]:
+                _learn(table, one, key, compiled)
+    ops.compiling.append(_learn)
+
+
+def _learn(table: Table, op: Any, key: Any, compiled: ops.Compiled) -> None:
+    """Let an op's roads know of a kernel."""
+    for road in _of_op.get(op, ()):
+        road.learn(key if type(key) is tuple else (key,), compiled.kernel)
+
+
+ops.compiling.append(_arrive)

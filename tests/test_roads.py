@@ -1,0 +1,253 @@
+"""The roads in machine code: what they give is NumPy's, what they leave to the functions in Python, what they hold."""
+
+import gc
+import sys
+import threading
+import warnings
+from contextlib import suppress
+from operator import index as to_index
+
+import numpy as np
+import pytest
+
+import lucid_nb as lnb
+from lucid_nb import register, roads
+from lucid_nb.kernels import builtin
+from lucid_nb.storage import Slice
+
+DTYPES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32",
+          "float64", "complex64", "complex128"]
+OPERATORS = {"+": lambda x, y: x + y, "/": lambda x, y: x / y, "<": lambda x, y: x < y,
+             "&": lambda x, y: x & y, "//": lambda x, y: x // y}
+LAYOUTS = {"vector": lambda a: a, "strided": lambda a: a[::2], "reversed": lambda a: a[::-1], "empty": lambda a: a[:0],
+           "matrix": lambda a: a.reshape(2, 6), "transposed": lambda a: a.reshape(2, 6).T, "element": lambda a: a[3],
+           "one": lambda a: a[3:4], "column": lambda a: a.reshape(2, 6)[:, 1],
+           "no axes": lambda a: a.reshape(12)[3, ...]}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def laid():
+    """The roads, which a process that begins with an empty store would do without at first."""
+    lnb.ones(2) + lnb.ones(2)
+    builtin._address()
+    assert type(vars(lnb.Tensor)["__getitem__"]).__name__ == "instancemethod"
+
+
+def data(dtype):
+    values = np.array([1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 0, 3])
+    return values.astype(dtype) if dtype == "bool" else (values - (0 if dtype[0] == "u" else 2)).astype(dtype)
+
+
+def outcome(call, *given):
+    """What a call gives, or the kind of its error."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            return np.asarray(call(*given))
+        except (TypeError, ValueError, OverflowError) as error:
+            return OverflowError if isinstance(error, OverflowError) else type(error).__mro__[-4:]
+
+
+def same(ours, theirs):
+    if not isinstance(theirs, np.ndarray):
+        return not isinstance(ours, np.ndarray)
+    return ours.dtype == theirs.dtype and ours.shape == theirs.shape and np.array_equal(ours, theirs, equal_nan=(
+        theirs.dtype.kind in "fc"))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_give_what_numpy_gives(name, dtype):
+    operator, array = OPERATORS[name], data(dtype)
+    for layout in LAYOUTS.values():
+        x, a = layout(lnb.asarray(array)), layout(array)
+        for y, b in ((x, a), (lnb.asarray(array)[3], array[3]), (2, 2), (-3, -3), (0.5, 0.5), (300, 300), (True, True),
+                     (lnb.asarray(array)[1:2], array[1:2]), *[(1 << 70, 1 << 70)] * (dtype != "bool")):
+            for first, other in (((x, y), (a, b)), ((y, x), (b, a))):
+                if isinstance(first[0], lnb.Tensor) or isinstance(first[1], lnb.Tensor):
+                    for _ in range(2):                 # the kernel is known the second time
+                        assert same(outcome(operator, *first), outcome(operator, *other)), (layout, first, other)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32", "float64", "complex128"])
+def test_indices_give_what_numpy_gives(dtype):
+    array = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    x = lnb.asarray(array)
+    for index in (1, -1, (1, 2, 3), (-1, -2, -3), (0, 1), (slice(1, None), 2), (..., 1), (None, 1),
+                  slice(None, None, -1), (1, 2, 3, None), (slice(5, 1), 0), (0, ..., slice(1, 3)), (), ...,
+                  (0, 1, 2, ...), (np.int64(1), 2), (True, 1), np.array([1, 0]), (1, lnb.asarray(2)), [0, 1]):
+        found, wanted = x[index], array[index if type(index) is not tuple else tuple(map(np.asarray, index)) if any(
+            isinstance(part, lnb.Tensor) for part in index) else index]
+        assert type(found) is lnb.Tensor and same(np.asarray(found), np.asarray(wanted)), index
+        assert found.is_value == isinstance(wanted, np.generic), index
+    for index in (2, (0, 3, 0), (0, 0, -5), (0, 0, 0, 0), 1 << 70):
+        with pytest.raises(IndexError):
+            x[index]
+
+
+def test_a_view_of_a_view_knows_its_steps_and_writes_the_base():
+    x = lnb.arange(12.0)
+    view = x[2:][1:5][::2]
+    assert view.steps == (Slice((slice(2, None),)), Slice((slice(1, 5),)), Slice((slice(None, None, 2),)))
+    view[1] = 50
+    view += 1
+    assert x.tolist() == [0, 1, 2, 4, 4, 51, 6, 7, 8, 9, 10, 11]
+    x[3] = 9
+    assert view.tolist() == [9, 51]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float32", "float64", "complex128"])
+def test_writes_do_what_numpys_do(dtype):
+    for index in (1, (1,), -1, slice(1, 3), ..., slice(None, None, -2)):
+        for value in (0, 1, 2.5, -1, True, 1 << 40, np.float64(3), "own"):
+            ours, theirs = lnb.asarray(data(dtype)), data(dtype)
+            given = (ours[2], theirs[2]) if value == "own" else (value, value)
+            mine = outcome(ours.__setitem__, index, given[0])
+            yours = outcome(theirs.__setitem__, index, given[1])
+            if isinstance(mine, np.ndarray) and isinstance(yours, np.ndarray):
+                assert np.array_equal(np.asarray(ours), theirs), (index, value)
+            else:                                      # a float for integers is refused where NumPy drops its fraction
+                assert np.array_equal(np.asarray(ours), data(dtype))
+
+
+def test_overlapping_writes_and_updates_read_the_old_content():
+    ours, theirs = lnb.arange(8.0), np.arange(8.0)
+    for x in (ours, theirs):
+        x[1:] = x[:-1]
+        x[2:] += x[:-2]
+        x[:4] *= x[3]
+        x[::-1] -= x
+    assert np.array_equal(np.asarray(ours), theirs)
+
+
+def test_a_value_is_bound_anew_and_never_written():
+    x = lnb.arange(3.0)
+    first = kept = x[1]
+    first += 5
+    assert (kept.item(), first.item(), x.tolist()) == (1.0, 6.0, [0, 1, 2])
+    for write in (lambda: kept.__setitem__(..., 3), lambda: x.sum().__setitem__((), 3)):
+        with pytest.raises(ValueError, match="is a value"):
+            write()
+
+
+def test_read_only_memory_is_refused():
+    array = np.arange(4.0)
+    array.flags.writeable = False
+    for x in (lnb.asarray(array), lnb.broadcast_to(lnb.ones(1), 4), lnb.lib.stride_tricks.sliding_window_view(
+            lnb.ones(6), 3)[0], lnb.asarray(array)[1:]):
+        with pytest.raises(ValueError, match="read-only"):
+            x[0] = 1
+        with pytest.raises(ValueError, match="read-only"):
+            x += 1
+
+
+def test_gradients_flow_through_operators_indices_and_writes():
+    x = lnb.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = lnb.zeros(4)
+    y[1:] = x * x
+    y[0] = x[2]
+    y += 1
+    (y * y[1]).sum().backward()
+    values = np.array([1.0, 2.0, 3.0])
+
+    def of(v):
+        inner = np.concatenate([v[2:], v * v]) + 1
+        return (inner * inner[1]).sum()
+    steps = [(of(values + e) - of(values - e)) / 2e-6 for e in 1e-6 * np.eye(3)]
+    assert np.allclose(np.asarray(x.grad), steps, rtol=1e-6)
+    with pytest.raises(lnb.errors.GradError):
+        x[0] = 1.0
+    saved = lnb.ones(3)
+    product = (saved * x).sum()
+    saved[0] = 5.0
+    with pytest.raises(lnb.errors.GradError, match="setitem"):
+        product.backward()
+
+
+def test_what_a_graph_saved_may_be_written_through_a_view_and_is_noticed():
+    saved, x = lnb.ones(3), lnb.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    view = saved[:2]
+    product = (saved * x).sum()
+    view *= 3
+    with pytest.raises(lnb.errors.GradError):
+        product.backward()
+
+
+@pytest.mark.parametrize("make", [float, int, bool, complex, lambda t: t.item(), to_index],
+                         ids=["float", "int", "bool", "complex", "item", "index"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numbers_are_pythons(make, dtype):
+    for x, value in zip(lnb.asarray(data(dtype)), data(dtype)):
+        if (dtype[0] == "c" and make in (float, int)) or (make is to_index and dtype.strip("u")[:3] != "int"):
+            with pytest.raises(TypeError):
+                make(x)
+        else:
+            found, wanted = make(x), make(value)
+            assert type(found) is type(wanted) and found == wanted
+    with pytest.raises((TypeError, ValueError)):
+        make(lnb.ones((2, 2)))
+
+
+def test_conditions_are_reported_once():
+    zero = lnb.zeros(3)
+    for call in (lambda: 1.0 / zero, lambda: zero / zero[0], lambda: zero[0] / zero[1]):
+        with pytest.warns(RuntimeWarning) as caught:
+            call()
+        assert len(caught) == 1
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        1.0 / zero
+
+
+def test_while_the_roads_are_closed_everything_goes_the_general_one(monkeypatch):
+    x, seen = lnb.arange(3.0), []
+    register.close_roads()
+    try:
+        monkeypatch.setattr(lnb.Tensor, "moved", lambda self, step, raw=None: seen.append(step))
+        assert x[1:] is None and len(seen) == 1
+    finally:
+        register.reopen_roads()
+    assert x[1:].tolist() == [1, 2] and len(seen) == 1
+
+
+def test_no_reference_is_lost_or_kept():
+    x, y = lnb.arange(6.0), lnb.arange(6.0)
+    kinds = (None, True, False, x, y, x.raw, y.raw, x.raw.dtype, lnb.Tensor, x.share(), x.root)
+
+    def work():
+        for _ in range(200):
+            x[2:4][0] = x[1] + 1 * y[3] / 2.5
+            x[1:3] += y[1:3]
+            x + y, -x, x < 2, x[::2] * y[1], float(x[2]), bool(x[1] > 0), x[3].item(), x[None][..., 1:]
+            with suppress(IndexError):
+                x[7]
+    work()
+    gc.collect()
+    before = [sys.getrefcount(kind) for kind in kinds]
+    work()
+    gc.collect()
+    assert all(abs(sys.getrefcount(kind) - count) < 50 for kind, count in zip(kinds, before))
+
+
+def test_threads_take_the_roads_side_by_side():
+    wrong = []
+
+    def work(seed):
+        x = lnb.arange(10.0) + seed
+        for k in range(500):
+            total = x[k % 10] + x[1:3][0]
+            if total.item() != k % 10 + 1 + 2 * seed:
+                wrong.append(total)
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_every_plain_operator_has_its_road():
+    assert {"add", "sub", "mul", "truediv", "lt", "eq", "neg", "and"} <= set(register.operators)
+    laid = {name for name, method in vars(lnb.Tensor).items() if type(method).__name__ == "instancemethod"}
+    assert {"__add__", "__radd__", "__iadd__", "__lt__", "__neg__", "__getitem__", "__setitem__", "__float__", "item",
+            "__bool__"} <= laid
+    assert roads._of_op
