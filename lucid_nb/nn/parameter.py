@@ -62,11 +62,15 @@ class Uninitialized:
     becomes: type
 
     @property
-    def shape(self) -> NoReturn:
+    def shape(self) -> tuple[int, ...]:
         """StateError: there is none yet."""
-        raise StateError(f"{type(self).__name__}: it has no shape yet. Call the module on an input first.")
+        return self.share()
 
     ndim = size = shape
+
+    def share(self) -> NoReturn:
+        """StateError: what has no shape has no views."""
+        raise StateError(f"{type(self).__name__}: it has no shape yet. Call the module on an input first.")
 
     def materialize(self, shape: tuple[int, ...], device: str | None = None, dtype: Any = None) -> None:
         """Become a parameter or a buffer of this shape, with undefined content and the same identity."""
@@ -120,12 +124,14 @@ def own(data: Any, dtype: Any, device: str | None) -> Tensor:
     return tensor(data, dtype=dtype, device=device)
 
 
+SLOTS = tuple([slot for slot in vars(Tensor)["__slots__"] if slot != "__weakref__"])
+
+
 def adopted(kind: type[Tensor], value: Tensor, requires_grad: bool) -> Tensor:
     """A parameter or buffer on the memory of a tensor, without a copy."""
     source, found = value.detach(), object.__new__(kind)
-    found.raw, found.node, found.is_value, found.version = source.raw, None, source.is_value, None
-    found.storage, found.steps = source.storage, source.steps
-    found.root, found.generation = source.root, source.generation
+    for slot in SLOTS:
+        setattr(found, slot, getattr(source, slot))
     if isinstance(found, Buffer):
         found.persistent = True
     found.requires_grad = requires_grad

@@ -1,7 +1,8 @@
 """Parameters in lists and dicts, as modules. Tensors and arrays become parameters; other values stay what they are."""
 
 import operator
-from collections.abc import Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -127,8 +128,13 @@ class ParameterDict(Module):
         self.update({} if parameters is None else parameters)
 
     def update(self, parameters: Any) -> None:
-        """Add parameters, or replace them: a mapping, or pairs of name and parameter."""
-        for name, value in paired("ParameterDict", parameters):
+        """Add parameters, or replace them: a mapping, or pairs of name and parameter.
+
+        Those of a dict come in the order of their names, as PyTorch has it; an OrderedDict keeps its order.
+        """
+        pairs = paired("ParameterDict", parameters)
+        is_unordered = isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict)
+        for name, value in sorted(pairs, key=lambda pair: pair[0]) if is_unordered else pairs:
             self[name] = value
 
     def pop(self, key: str) -> Any:
