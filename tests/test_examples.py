@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from matplotlib.image import imread
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
@@ -70,6 +72,38 @@ def test_property_tests_pass_as_a_project():
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLES / "property_tests"],
                           capture_output=True, text=True, check=False)
     assert re.search(r"^10 passed", done.stdout, re.M), done.stdout
+
+
+def test_characters_are_foretold_better_than_by_pairs():
+    printed = output_of("characters.py", "150")
+    pairs, unseen = numbers(r"(\S+) by pairs(?s:.*)unseen text: ([\d.]+) bits", printed)
+    assert 1.5 < unseen < pairs - 0.3
+
+
+def test_translation_is_right_about_new_numbers():
+    assert numbers(r"new numbers: (\S+)", output_of("translation.py", "400"))[0] > 0.9
+
+
+def test_vae_digits_know_pixels_from_each_other(tmp_path):
+    printed = output_of("vae_digits.py", tmp_path / "grid.png", "15")
+    found, alone = numbers(r"unseen images: (\S+) nats, pixels alone (\S+)", printed)
+    assert 20 < found < alone - 1
+    assert imread(tmp_path / "grid.png").shape[:2] == (8 * 9 * 6, 16 * 9 * 6)
+
+
+def test_ddpm_digits_look_like_digits(tmp_path):
+    printed = output_of("ddpm_digits.py", tmp_path / "grid.png", "6")
+    losses = [float(loss) for loss in re.findall(r"noise (\S+) \(", printed)]
+    assert losses[-1] < 0.75 * losses[0]
+    assert numbers(r"correlation (\S+)", printed)[0] > 0.8
+    assert imread(tmp_path / "grid.png").shape[:2] == (4 * 9 * 6, 16 * 9 * 6)
+
+
+def test_fine_tuning_helps_with_few_images():
+    printed = output_of("fine_tuning.py")
+    tuned, fresh = (numbers(rf"{name}, 2 images of each: (\S+)", printed)[0] for name in ("fine-tuned", "from nothing"))
+    assert tuned > fresh > 0.7
+    assert "new in the network: telling.weight, telling.bias" in printed
 
 
 def test_every_example_is_tested():
