@@ -61,16 +61,13 @@ class Uninitialized:
     __slots__ = ()
     becomes: type
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """StateError: there is none yet."""
-        return self.share()
-
-    ndim = size = shape
-
     def share(self) -> NoReturn:
         """StateError: what has no shape has no views."""
         raise StateError(f"{type(self).__name__}: it has no shape yet. Call the module on an input first.")
+
+    shape: Any = property(share)
+    ndim: Any = shape
+    size: Any = shape
 
     def materialize(self, shape: tuple[int, ...], device: str | None = None, dtype: Any = None) -> None:
         """Become a parameter or a buffer of this shape, with undefined content and the same identity."""
