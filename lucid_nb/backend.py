@@ -8,6 +8,7 @@ import importlib
 import threading
 from collections.abc import Callable
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ class Table:
     def __init__(self, name: str, module: Any) -> None:
         self.name, self.module, self.aliases = name, module, bool(module.ALIASES)
         self.device: str = module.DEVICE
+        self.entries = getattr(module, "__dict__", {})       # of a folder; asking a module for what it lacks takes long
 
     def __getattr__(self, entry: str) -> Any:
         if entry.startswith("__"):                # Python asks for its own protocols this way
@@ -45,7 +47,7 @@ class Table:
 
     def has(self, entry: str) -> bool:
         """Does the device implement this entry itself?"""
-        return hasattr(self.module, entry)
+        return entry in self.entries if type(self.module) is ModuleType else hasattr(self.module, entry)
 
 
 _tables: dict[str, Table] = {}

@@ -105,7 +105,8 @@ class Remembered:
         self.records = any(node is not None for node in nodes)
         for number, node in enumerate(nodes):
             if type(node) is Port:
-                self.ports.append(number)
+                if self.index in (None, number):         # nobody has the others
+                    self.ports.append(number)
                 node = node.node
             self.like = self.like if node is None else node.like
 

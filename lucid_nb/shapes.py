@@ -24,6 +24,12 @@ class Window:
     dilation: tuple[int, ...]
     groups: int = 1
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.stride, self.low, self.high, self.dilation, self.groups)))
+
+    def __hash__(self) -> int:
+        return self._hash  # type: ignore[attr-defined, no-any-return]  (once: it is a key of every call)
+
     @cached_property
     def ndim(self) -> int:
         """How many spatial axes."""

@@ -18,11 +18,11 @@ from . import convolution, metal, ordering, products, reductions, runtime, types
 from .attention import attention, attention_grad  # noqa: F401
 from .fourier import fourier  # noqa: F401
 from .host import HOST, LACKING  # noqa: F401
-from .normalization import normalize, normalize_grad  # noqa: F401
+from .normalization import normalize, normalize_by, normalize_grad  # noqa: F401
 from .pooling import avg_pool, avg_pool_grad, max_pool, max_pool_grad  # noqa: F401
 from .products import linear  # noqa: F401
 from .recurrent import recurrent, recurrent_grad  # noqa: F401
-from .runtime import entry
+from .runtime import entry, movement
 from .sampling import sample, sample_input_grad, sample_weight_grad  # noqa: F401
 from .statistics import moments  # noqa: F401
 
@@ -126,6 +126,12 @@ def reduce(kind: str, raw: Raw, axes: Axes, keepdims: bool, dtype: np.dtype) -> 
 
 
 @entry
+def mean(raw: Raw, axes: Axes, keepdims: bool, count: float) -> Raw:
+    """The sum over axes divided by a count."""
+    return reductions.mean(raw, axes, keepdims, count)
+
+
+@entry
 def arg_reduce(kind: str, raw: Raw, axis: int, keepdims: bool) -> Raw:
     """The first index of the extreme, int64; NaN wins."""
     return reductions.arg_reduce(kind, raw, axis, keepdims)
@@ -174,37 +180,37 @@ def cross_entropy_grad(logits: Raw, target: Raw, g: Raw, ignore_index: int) -> R
 
 
 # ------------------------------------------------------------------------------------------------- movement
-@entry
+@movement
 def reshape(raw: Raw, shape: Shape) -> Raw:
     """Another shape of the same elements."""
     return mx.reshape(raw, shape)
 
 
-@entry
+@movement
 def permute(raw: Raw, axes: Axes) -> Raw:
     """Axes reordered."""
     return mx.transpose(raw, axes)
 
 
-@entry
+@movement
 def broadcast_to(raw: Raw, shape: Shape) -> Raw:
     """Repeated along new axes and axes of size 1."""
     return mx.broadcast_to(raw, shape)
 
 
-@entry
+@movement
 def slice(raw: Raw, index: tuple[Any, ...]) -> Raw:
     """Basic indexing."""
     return views.slice_(raw, index)
 
 
-@entry
+@movement
 def as_strided(raw: Raw, shape: Shape, strides: Shape) -> Raw:
     """Elements at strides in C order, from the first on."""
     return mx.as_strided(mx.contiguous(raw), shape, strides)
 
 
-@entry
+@movement
 def reinterpret(raw: Raw, dtype: np.dtype) -> Raw:
     """The same bits as another dtype."""
     return raw.view(types.to_mlx("reinterpret", dtype))

@@ -11,7 +11,7 @@ from .products import matmul
 from .random import random_bits
 from .reductions import softmax, softmax_grad, wide
 from .runtime import entry
-from .types import constant, from_numpy
+from .types import constant, from_numpy, nothing
 
 INFINITY = float("inf")
 TILE_ROWS, TILE_KEYS = 8, 128          # queries and keys that a block of random words is for
@@ -82,16 +82,17 @@ def _factors(drop: Drop, q: mx.array, k: mx.array) -> mx.array:
 def attention(q: mx.array, k: mx.array, v: mx.array, mask: mx.array | None, causal: bool, scale: float,
               drop: Drop = None) -> Arrays:
     """softmax(q k^T * scale + mask) v, as the CPU's; of queries that look at nothing, zeros. Nothing else is kept."""
-    nothing, shape = mx.zeros((0,), q.dtype), (*q.shape[:3], v.shape[3])
+    unread, shape = nothing(q.dtype), (*q.shape[:3], v.shape[3])
     if 0 in (*shape, k.shape[2]):
-        return mx.zeros(shape, q.dtype), nothing
+        return mx.zeros(shape, q.dtype), unread
     if _is_native(q, drop):
         blind, bias = _blind(mask, q)
         found = _native(causal, scale)(q, k, v, *([] if mask is None else [bias]))
-        return mx.where(blind, constant(0, q.dtype), found), nothing
+        return mx.where(blind, constant(0, q.dtype), found), unread
     queries, keys, values = (wide(x) for x in (q, k, v))
-    weights = _weights(queries, keys, mask, causal, scale) * _factors(drop, queries, keys)
-    return matmul(weights, _grouped(values, k.shape[1])).reshape(shape).astype(q.dtype), nothing
+    weights = _weights(queries, keys, mask, causal, scale)
+    weights = weights if drop is None else weights * _factors(drop, queries, keys)
+    return matmul(weights, _grouped(values, k.shape[1])).reshape(shape).astype(q.dtype), unread
 
 
 def attention_grad(q: mx.array, k: mx.array, v: mx.array, mask: mx.array | None, out: mx.array, sums: mx.array,

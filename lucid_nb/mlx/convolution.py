@@ -33,10 +33,17 @@ def _is_native(x: mx.array, window: Window) -> bool:
     return prefers_native and x.dtype in NATIVE and (window.ndim < 3 or window.groups == 1)
 
 
+@lru_cache(1024)
+def _result_shape(x: Shape, w: Shape, window: Window) -> tuple[Shape, bool]:
+    """The shape of a convolution, and whether there is nothing to add up."""
+    shape = (x[0], w[0], *window.output_sizes(x[2:], w[2:]))
+    return shape, 0 in (*x, *w, *shape)
+
+
 def conv(x: mx.array, w: mx.array, window: Window) -> mx.array:
     """x (N, C, *spatial) convolved with w (O, C // groups, *kernel)."""
-    shape = (x.shape[0], w.shape[0], *window.output_sizes(x.shape[2:], w.shape[2:]))
-    if 0 in (*x.shape, *w.shape, *shape):
+    shape, is_empty = _result_shape(x.shape, w.shape, window)
+    if is_empty:
         return mx.zeros(shape, x.dtype)
     if _is_native(x, window):
         return _convolve(x, w, window.stride, (window.low, window.high), window.dilation, window.groups)
@@ -110,7 +117,14 @@ def _weight_grad_by_mlx(x: mx.array, g: mx.array, window: Window, w_shape: Shape
 
 # ------------------------------------------------------------------------------------------------- by products
 def _padded(x: mx.array, window: Window) -> mx.array:
-    return mx.pad(x, [(0, 0), (0, 0), *zip(window.low, window.high)]) if any((*window.low, *window.high)) else x
+    pairs = _pairs(window)
+    return mx.pad(x, pairs) if pairs else x
+
+
+@lru_cache(1024)
+def _pairs(window: Window) -> list[tuple[int, int]]:
+    """Padding before and behind all axes, nothing where there is none."""
+    return [(0, 0), (0, 0), *zip(window.low, window.high)] if any((*window.low, *window.high)) else []
 
 
 def _part(x: mx.array, starts: Sequence[int], counts: Sequence[int]) -> mx.array:
@@ -182,11 +196,14 @@ def _multiplied(x: mx.array, w: mx.array, window: Window, shape: Shape) -> mx.ar
     """The kernel times the unfolded input, which is padded already."""
     flat = w.reshape(window.groups, shape[1] // window.groups, -1)
     batches, heights = _pieces(x, w.shape, shape)
+    if len(batches) == len(heights) == 1:
+        columns = _unfolded(x, w.shape[2:], window, batches[0], heights[0], shape[3:], False)
+        return matmul(flat, columns).reshape(shape)
 
     def piece(images: range, rows: range) -> mx.array:
         columns = _unfolded(x, w.shape[2:], window, images, rows, shape[3:], False)
         found = matmul(flat, columns).reshape(len(images), shape[1], len(rows), *shape[3:])
-        return found if len(batches) * len(heights) == 1 else runtime.evaluate(found)
+        return runtime.evaluate(found)
     return mx.concatenate([mx.concatenate([piece(images, rows) for rows in heights], 2) for images in batches])
 
 

@@ -7,7 +7,7 @@ import mlx.core as mx
 
 from ..shapes import Shape, reduced_shape
 from .runtime import entry
-from .types import accumulator
+from .types import accumulator, nothing
 
 LONGEST = 4096
 """Elements of a row that MLX's own functions add up in float32."""
@@ -54,12 +54,25 @@ def normalize(x: mx.array, weight: mx.array, bias: mx.array, shape: Shape, axes:
         unknown = mx.full(reduced_shape(shape, axes, True), nan, x.dtype)
         return x, unknown, unknown
     if _is_by_rows(x, shape):
+        unread = nothing(x.dtype)
+        if x.shape[-1] == shape[2]:                # and not several last axes
+            return _by_rows(eps, centred)(x, weight, bias), unread, unread
         found = _by_rows(eps, centred)(x.reshape(shape[0], shape[2]), weight.reshape(-1), bias.reshape(-1))
-        nothing = mx.zeros((0,), x.dtype)
-        return found.reshape(x.shape), nothing, nothing
+        return found.reshape(x.shape), unread, unread
     centre, mean, variance = _statistics(x.reshape(shape), axes, centred)
     weight, bias = (part.reshape(_form_of_weights(shape)) for part in (weight, bias))
     return (centre * (mx.rsqrt(variance + eps) * weight) + bias).reshape(x.shape), mean, variance
+
+
+@entry
+def normalize_by(x: mx.array, mean: mx.array, variance: mx.array, weight: mx.array, bias: mx.array,
+                 eps: float) -> mx.array:
+    """(x - mean) / sqrt(variance + eps) * weight + bias of given numbers for each channel (axis 1)."""
+    scale = mx.rsqrt(variance + eps) * weight
+    if x.ndim > 2:
+        form = (-1, *(1,) * (x.ndim - 2))
+        mean, scale, bias = (part.reshape(form) for part in (mean, scale, bias))
+    return (x - mean) * scale + bias
 
 
 @entry
@@ -67,8 +80,8 @@ def normalize_grad(g: mx.array, x: mx.array, weight: mx.array, mean: mx.array, v
                    axes: Shape, eps: float, centred: bool) -> Triple:
     """The gradients of x, weight and bias in their shapes, by what `normalize` gave and got."""
     if x.size == 0:
-        nothing = mx.zeros(weight.shape, x.dtype)
-        return x, nothing, nothing
+        zeros = mx.zeros(weight.shape, x.dtype)
+        return x, zeros, zeros
     if _is_by_rows(x, shape):
         rows, size = (shape[0], shape[2]), weight.size
         operands = [x.reshape(rows), weight.reshape(-1), mx.zeros(size, x.dtype)]

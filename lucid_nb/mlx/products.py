@@ -15,6 +15,8 @@ CHUNK = 1 << 24
 
 def matmul(a: mx.array, b: mx.array) -> mx.array:
     """(..., n, k) times (..., k, m). MLX multiplies floats; integers are summed here, wrapping as NumPy's do."""
+    if a.dtype == b.dtype == mx.float32:
+        return mx.matmul(a, _right(b, a.shape[-2]))
     if a.dtype in FLOATS or a.dtype == mx.complex64:
         inner = multiplied(a.dtype)
         return mx.matmul(a.astype(inner), _right(b.astype(inner), a.shape[-2])).astype(a.dtype)

@@ -41,6 +41,12 @@ def reduce(kind: str, raw: mx.array, axes: Axes, keepdims: bool, dtype: np.dtype
     return found.astype(wanted)
 
 
+def mean(raw: mx.array, axes: Axes, keepdims: bool, count: float) -> mx.array:
+    """The sum, rounded, divided by a count."""
+    found = _reduce("sum", raw.astype(accumulator(raw.dtype)), axes, keepdims).astype(raw.dtype)
+    return found / constant(count, raw.dtype)
+
+
 def _reduce(name: str, raw: mx.array, axes: Axes, keepdims: bool) -> mx.array:
     """MLX's own reduction. Of an empty array it may never end, or be refused where the result is empty too."""
     if raw.size == 0:
@@ -62,6 +68,9 @@ def arg_reduce(kind: str, raw: mx.array, axis: int, keepdims: bool) -> mx.array:
 
 
 # ------------------------------------------------------------------------------------------- sums of exponentials
+LOWEST = {mx.float32: float(np.finfo(np.float32).min), mx.float64: float(np.finfo(np.float64).min)}
+
+
 def wide(raw: mx.array) -> mx.array:
     """float16 and bfloat16 compute in float32."""
     return raw.astype(mx.float32) if raw.dtype != mx.float64 else raw
@@ -72,16 +81,15 @@ def _total(terms: mx.array, axes: Axes) -> mx.array:
 
 
 def shifted(raw: mx.array, axes: Axes) -> tuple[mx.array, mx.array, mx.array]:
-    """The largest value (0 where that is -inf), the values less it, and the sum of their exponentials."""
-    top = _reduce("max", raw, axes, True)
-    top = mx.where(top == constant(-math.inf, raw.dtype), constant(0, raw.dtype), top)
+    """The largest value (a finite one where that is -inf), the values less it, and the sum of their exponentials."""
+    top = mx.maximum(_reduce("max", raw, axes, True), constant(LOWEST[raw.dtype], raw.dtype))
     values = raw - top
     return top, values, _total(special.exp(values), axes)
 
 
 def _or_one(total: mx.array) -> mx.array:
-    """Where only -inf was summed, 1: softmax is zeros there."""
-    return mx.where(total == 0, constant(1, total.dtype), total)
+    """Where only -inf was summed, 1: softmax is zeros there. All other sums hold the exponential of 0."""
+    return mx.maximum(total, constant(1, total.dtype))
 
 
 def logsumexp(raw: mx.array, axes: Axes, keepdims: bool) -> mx.array:

@@ -7,6 +7,7 @@ It becomes the default stream of each thread that uses an entry, for the program
 """
 
 import functools
+import itertools
 import os
 import threading
 import weakref
@@ -20,6 +21,9 @@ from ..errors import BackendError, ShapeError
 LIMIT = 64
 """Results recorded before they are computed. A chain of adds takes 14 us an add at 1, 4 us from 20 to 100 and 6 us at
 5,000 (CPU build), and the memory of the record grows with it."""
+VIEWS = 16
+"""Of so many results that only show elements of others one is recorded: what is made of them is recorded itself, and a
+chain of views alone has an end."""
 ON_GPU = mx.default_device().type == mx.DeviceType.gpu
 STREAM = mx.new_thread_unsafe_stream(mx.default_device())
 HOST_STREAM = mx.new_thread_unsafe_stream(mx.Device(mx.DeviceType.cpu)) if ON_GPU else STREAM
@@ -38,6 +42,7 @@ class _Thread(threading.local):
 thread = _Thread()
 _lock = threading.Lock()
 _recent: list["weakref.ref[mx.array]"] = []
+_views = itertools.count()
 _process = os.getpid()
 
 
@@ -65,7 +70,7 @@ def record(result: Any) -> Any:
     if thread.tracing:                 # what stands for arrays meanwhile cannot be computed
         return result
     if type(result) is tuple:
-        _recent.extend(map(weakref.ref, result))
+        _recent.extend([weakref.ref(part) for part in result if part.size])
     else:
         _recent.append(weakref.ref(result))
     if len(_recent) >= LIMIT:
@@ -123,15 +128,25 @@ def wait() -> None:
         mx.synchronize(STREAM)
 
 
-def entry(function: Function) -> Function:
+def view_or_same(result: mx.array) -> mx.array:
+    """`record` for the result of a movement."""
+    return result if next(_views) % VIEWS else record(result)
+
+
+def entry(function: Function, keep: Callable[[Any], Any] = record) -> Function:
     """An entry of the table whose result is recorded."""
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
         if not thread.joined:
             join()
         try:
-            return record(function(*args, **keywords))
+            return keep(function(*args, **keywords))
         except OverflowError:
             raise ShapeError(f"{function.__name__}: an extent is above MLX's limit of {2 ** 31 - 1}. "
                              "Use smaller sizes, or .to('cpu').") from None
     return call  # type: ignore[return-value]
+
+
+def movement(function: Function) -> Function:
+    """An entry of the table whose result shows the elements of its first argument."""
+    return entry(function, view_or_same)

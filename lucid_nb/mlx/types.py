@@ -72,6 +72,12 @@ def literal(value: Any, dtype: mx.Dtype) -> mx.array:
     return mx.array(np.asarray(value, TO_NUMPY[dtype]), dtype=dtype)
 
 
+@cache
+def nothing(dtype: mx.Dtype) -> mx.array:
+    """No elements, for a result that nobody reads."""
+    return runtime.evaluate(mx.zeros((0,), dtype))
+
+
 constant = cache(literal)      # made once; not for -0.0, which as a key equals 0.0
 
 

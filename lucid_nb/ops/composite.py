@@ -13,10 +13,12 @@ def composite(name: str, formula: Callable[..., Any], pullback: Callable, keeps:
               **facts: Any) -> Primitive:
     """A primitive by a formula of other ops, `formula(ops, *operands, **params)`, whose result is their last one's.
 
-    Small tensors gain a node and the checks of every part. Where each part is worth more by itself, in a program that
-    is fused and in a block that counts operations, `apply` calls the parts.
+    A device may have an entry of that name. Small tensors gain a node and the checks of every part. Where each part is
+    worth more by itself, in a program that is fused and in a block that counts operations, `apply` calls the parts.
     """
     def forward(table: Table, *raws: Any, **params: Any) -> Any:
+        if table.has(name):
+            return getattr(table, name)(*raws, **params)
         return formula(raw_runner, *raws, **params)
     found = Primitive(name, forward, pullback, keeps, **facts)
     found.parts = partial(formula, recording_runner)
