@@ -82,6 +82,10 @@ class StateError(LucidError, RuntimeError):
     """Saved weights or optimizer states do not belong to what they are loaded into."""
 
 
+class DownloadError(LucidError, OSError):
+    """A file cannot be fetched, or is not the one that was published."""
+
+
 class WorkerError(LucidError, RuntimeError):
     """A worker process ended, or did not answer."""
 
