@@ -67,6 +67,15 @@ def test_bayesian_network_agrees_with_all_cases():
     assert "given {'dyspnoea': 1, 'xray': 1, 'smoking': 0}: P(cancer) 0.2458" in printed
 
 
+def test_resumed_training_is_the_same_to_the_bit(tmp_path):
+    whole = output_of("resume.py", tmp_path / "whole.lcd", "2")
+    first, second = (output_of("resume.py", tmp_path / "parts.lcd", stop) for stop in ("1", "2"))
+    assert whole.startswith(first[:first.index("weights")]) and second.startswith("resumed after epoch 1\n")
+    assert whole.endswith(second.removeprefix("resumed after epoch 1\n"))
+    assert (tmp_path / "whole.lcd").read_bytes() == (tmp_path / "parts.lcd").read_bytes()
+    assert numbers(r"epoch 2: .* accuracy (\S+)", whole)[0] > 0.85
+
+
 def test_property_tests_pass_as_a_project():
     """As a user would run them, on the device that needs nothing more."""
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLES / "property_tests"],
@@ -92,7 +101,7 @@ def test_vae_digits_know_pixels_from_each_other(tmp_path):
 
 
 def test_ddpm_digits_look_like_digits(tmp_path):
-    printed = output_of("ddpm_digits.py", tmp_path / "grid.png", "6")
+    printed = output_of("ddpm_digits.py", tmp_path / "grid.png", "4")
     losses = [float(loss) for loss in re.findall(r"noise (\S+) \(", printed)]
     assert losses[-1] < 0.75 * losses[0]
     assert numbers(r"correlation (\S+)", printed)[0] > 0.8

@@ -114,6 +114,33 @@ def test_seed_governs_the_keys_of_calls():
     assert lnb.random.next_key() not in draws[0]
 
 
+def test_the_whole_state_goes_back(tmp_path):
+    """Through a file, too: the numbers that follow are those that followed."""
+    def numbers():
+        dropped = lnb.nn.functional.dropout(lnb.ones(64))
+        return [lnb.random.rand(3), lnb.random.randn(1), dropped, lnb.nn.Linear(2, 3).weight]
+    lnb.random.seed(5)
+    lnb.random.randn(1)                                   # NumPy keeps the second of a pair
+    numbers()
+    state = lnb.random.get_rng_state()
+    lnb.save(state, tmp_path / "state.lcd")
+    wanted = numbers()
+    for back in (state, lnb.load(tmp_path / "state.lcd")):
+        lnb.random.seed(6)
+        lnb.random.set_rng_state(back)
+        assert lnb.random.get_seed() == 5
+        assert [x.tolist() for x in numbers()] == [x.tolist() for x in wanted]
+
+
+def test_a_wrong_state_changes_nothing():
+    state = lnb.random.get_rng_state()
+    for wrong in ({}, {**state, "words": [1]}, {**state, "used": -1}, {**state, "words": [1, 2**32]},
+                  {**state, "host": {}}, {key: state[key] for key in ("host", "words", "used")}, 3):
+        with pytest.raises(ValueError, match="set_rng_state: "):
+            lnb.random.set_rng_state(wrong)
+    assert str(lnb.random.get_rng_state()) == str(state)
+
+
 @pytest.mark.parametrize("call", [lambda: lnb.random.key(-1), lambda: lnb.random.key(2**64),
                                   lambda: lnb.random.key(0).split(-1)])
 def test_numbers_out_of_range_are_refused(call):

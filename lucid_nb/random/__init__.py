@@ -17,7 +17,7 @@ from numpy.random import MT19937, PCG64, PCG64DXSM, SFC64, BitGenerator, Philox,
 from .generator import Generator, default_rng
 from .keys import Key, key, split
 from .legacy import RandomState, library
-from .state import LARGEST_SEED, get_seed, host, next_key, seed
+from .state import LARGEST_SEED, get_rng_state, get_seed, host, next_key, seed, set_rng_state
 
 bernoulli, beta, binomial, bytes = library.bernoulli, library.beta, library.binomial, library.bytes
 chisquare, choice, dirichlet, exponential = library.chisquare, library.choice, library.dirichlet, library.exponential
@@ -41,9 +41,10 @@ get_state, set_state = library.get_state, library.set_state
 __all__ = [
     "LARGEST_SEED", "MT19937", "PCG64", "PCG64DXSM", "SFC64", "BitGenerator", "Generator", "Key", "Philox",
     "RandomState", "SeedSequence", "bernoulli", "beta", "binomial", "bytes", "chisquare", "choice", "default_rng",
-    "dirichlet", "exponential", "f", "gamma", "geometric", "get_seed", "get_state", "gumbel", "host", "hypergeometric",
-    "key", "laplace", "logistic", "lognormal", "logseries", "multinomial", "multivariate_normal", "negative_binomial",
-    "next_key", "noncentral_chisquare", "noncentral_f", "normal", "pareto", "permutation", "poisson", "power", "rand",
-    "randint", "randn", "random", "random_integers", "random_sample", "ranf", "rayleigh", "sample", "seed", "set_state",
-    "shuffle", "split", "standard_cauchy", "standard_exponential", "standard_gamma", "standard_normal", "standard_t",
-    "triangular", "uniform", "vonmises", "wald", "weibull", "zipf"]
+    "dirichlet", "exponential", "f", "gamma", "geometric", "get_rng_state", "get_seed", "get_state", "gumbel",
+    "host", "hypergeometric", "key", "laplace", "logistic", "lognormal", "logseries", "multinomial",
+    "multivariate_normal", "negative_binomial", "next_key", "noncentral_chisquare", "noncentral_f", "normal",
+    "pareto", "permutation", "poisson", "power", "rand", "randint", "randn", "random", "random_integers",
+    "random_sample", "ranf", "rayleigh", "sample", "seed", "set_rng_state", "set_state", "shuffle", "split",
+    "standard_cauchy", "standard_exponential", "standard_gamma", "standard_normal", "standard_t", "triangular",
+    "uniform", "vonmises", "wald", "weibull", "zipf"]

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from .. import tape
 from ..errors import ConfigError, told
 from .drawing import on_host
-from .keys import Key, key
+from .keys import SPLITS, WORDS, Key, key
 
 LARGEST_SEED = 2**32 - 1
 
@@ -17,8 +18,13 @@ LARGEST_SEED = 2**32 - 1
 class _Keys:
     """The keys that follow from a seed, one after the other: the streams of one key."""
 
-    def __init__(self, root: Key) -> None:
-        self.words, self.numbers = root.words, itertools.count()
+    def __init__(self, root: Key, used: int = 0) -> None:
+        self.words, self.numbers = root.words, itertools.count(used)
+
+    @property
+    def used(self) -> int:
+        """How many were given: only its text tells where a count stands without moving it."""
+        return int(repr(self.numbers).removeprefix("count(").removesuffix(")"))
 
 
 def _entropy(count: int) -> int:
@@ -61,6 +67,35 @@ def get_seed() -> Any:
     7
     """
     return _seed
+
+
+def get_rng_state() -> dict[str, Any]:
+    """All of the library's random state, NumPy's and that of the keys, as `lnb.save` keeps it in a .lcd file.
+
+    >>> state = lnb.random.get_rng_state()
+    >>> first = lnb.random.rand(2), lnb.nn.functional.dropout(lnb.ones(9)), lnb.random.rand(2)
+    >>> lnb.random.set_rng_state(state)
+    >>> again = lnb.random.rand(2), lnb.nn.functional.dropout(lnb.ones(9)), lnb.random.rand(2)
+    >>> [one.tolist() == other.tolist() for one, other in zip(first, again)]
+    [True, True, True]
+    """
+    return {"seed": _seed, "host": _host.get_state(legacy=False), "words": list(_keys.words), "used": _keys.used}
+
+
+def set_rng_state(state: Mapping[str, Any]) -> None:
+    """Go back to a state that `get_rng_state` gave; ConfigError, and nothing changes, where it is none."""
+    global _keys, _seed
+    try:
+        (first, second), used, place = map(int, state["words"]), int(state["used"]), dict(state["host"])
+        numbers = dict(place["state"])
+        place["state"] = {**numbers, "key": np.asarray(on_host("set_rng_state", numbers["key"]))}
+        if not (0 <= first < WORDS and 0 <= second < WORDS and 0 <= used < SPLITS):
+            raise ValueError("keys out of range")
+        chosen = state["seed"]
+        _host.set_state(place)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"set_rng_state: the state has {told(str(error))}. Pass what get_rng_state() gave.") from None
+    _keys, _seed = _Keys(Key((first, second)), used), chosen
 
 
 def host() -> np.random.RandomState:
