@@ -88,22 +88,25 @@ class _RunningNorm(Module):
 class _BatchNorm(_RunningNorm):
     """Batch normalisation of inputs with so many axes."""
 
-    def _share(self) -> float:
-        """Count a batch; its share in the running statistics, of all batches alike where momentum is None."""
-        count = self.num_batches_tracked
+    def _share(self, counts: bool) -> float:
+        """The share of a batch, which is yet to be counted, in the running statistics; of all alike without momentum."""
+        if self.momentum is not None:
+            return self.momentum
         if not (self.training and self.track_running_stats):
-            return 0.0 if self.momentum is None else self.momentum
-        if not tape.modes.repeats:
-            count[...] = count + 1
-        return 1.0 / float(count) if self.momentum is None else self.momentum
+            return 0.0
+        return 1.0 / (float(self.num_batches_tracked) + counts)
 
     def forward(self, input: Any) -> Tensor:
         """The normalised input."""
         input = as_input(type(self).__name__, input, self.weight)
         self._check(input)
         uses_input = self.training or not self.track_running_stats
-        return F.batch_norm(input, self.running_mean, self.running_var, self.weight, self.bias, uses_input,
-                            self._share(), self.eps)
+        counts = self.training and self.track_running_stats and not tape.modes.repeats
+        found = F.batch_norm(input, self.running_mean, self.running_var, self.weight, self.bias, uses_input,
+                             self._share(counts), self.eps)
+        if counts:                       # a batch that was refused does not count
+            self.num_batches_tracked[...] = self.num_batches_tracked + 1
+        return found
 
 
 class BatchNorm1d(_BatchNorm):

@@ -81,18 +81,43 @@ def check_equal(found, wanted, tolerance=2e-5, narrowed=()):
 
 # ---------------------------------------------------------------------------------------------------- bad arguments
 def spoiled(arrays):
-    """The arguments with one made wrong: other numbers, a row more, an axis more or less, positions out of range."""
+    """The arguments with one made wrong: another dtype; a row more, an axis more or less, nothing; positions, classes
+    and counts out of range."""
     for number, x in enumerate(arrays[:3]):
-        others = [x.astype("complex64"), x[None], x.reshape(-1)[:1].reshape(()), x > 0,
-                  np.concatenate([x, x[:1]]) if x.ndim else x[None]]
+        others = [x.astype("complex64"), x > 0, x.reshape(-1)[:1].reshape(()), x[None]]
+        if x.ndim:
+            others += [np.concatenate([x, x[:1]]), x[0], x[:0]]
         others += [x + 50, x - 50, x.astype("float32")] if x.dtype.kind == "i" else [np.nan_to_num(x).astype("int32")]
         for other in others:
             yield [*arrays[:number], other, *arrays[number + 1:]]
 
 
-def errors_of(call, device):
-    """The CPU's errors and the device's, for arguments that the CPU refuses."""
+class Refusal(NamedTuple):
+    """The text of the error that a call raises, empty where none, and whether what it was given is as before."""
+
+    error: str
+    is_untouched: bool = True
+
+
+def refusal(call, device, arrays):
+    """What a call says of its arguments before anything of its results is read."""
+    with lnb.device(device), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made, tensors = prepared(call, device, arrays)
+        given = [*tensors, *[x for layer in made for x in (*layer.parameters(), *layer.buffers())]]
+        before = [x.detach().to_host().copy() for x in given]
+        try:
+            call.run(*made, *tensors)
+        except Exception as error:           # whatever it is, it has to be the same
+            same = [np.array_equal(x.detach().to_host(), old, equal_nan=old.dtype.kind in "fc")
+                    for x, old in zip(given, before)]
+            return Refusal(f"{type(error).__name__}: {error}", all(same))
+    return Refusal("")
+
+
+def refusals(call, device):
+    """The arguments that the CPU refuses, its refusal, and the device's."""
     for arrays in spoiled(list(call.arrays())):
-        wanted = outcome(call, "cpu", arrays).error
-        if wanted:
-            yield wanted, outcome(call, device, arrays).error
+        wanted = refusal(call, "cpu", arrays)
+        if wanted.error:
+            yield arrays, wanted, refusal(call, device, arrays)

@@ -78,6 +78,14 @@ def test_momentum_none_remembers_the_mean_of_all_batches():
         0, 0, 1, 1, 0]
 
 
+@pytest.mark.parametrize("momentum", [0.1, None])
+def test_batches_that_are_refused_do_not_count(momentum):
+    layer = nn.BatchNorm1d(2, momentum=momentum)
+    with pytest.raises(ShapeError, match="running_mean has shape"):
+        layer(np.ones((3, 4), np.float32))
+    assert layer.num_batches_tracked.item() == 0 and layer.running_mean.tolist() == [0, 0]
+
+
 def test_saved_statistics_are_loaded_after_batches_were_counted():
     source, target = nn.BatchNorm1d(2), nn.BatchNorm1d(2)
     for layer in (source, source, target):
