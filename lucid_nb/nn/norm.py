@@ -89,7 +89,7 @@ class _BatchNorm(_RunningNorm):
     """Batch normalisation of inputs with so many axes."""
 
     def _share(self, counts: bool) -> float:
-        """The share of a batch, which is yet to be counted, in the running statistics; of all alike without momentum."""
+        """The share of a batch, yet to be counted, in the running statistics; of all alike without momentum."""
         if self.momentum is not None:
             return self.momentum
         if not (self.training and self.track_running_stats):

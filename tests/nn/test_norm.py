@@ -81,7 +81,7 @@ def test_momentum_none_remembers_the_mean_of_all_batches():
 @pytest.mark.parametrize("momentum", [0.1, None])
 def test_batches_that_are_refused_do_not_count(momentum):
     layer = nn.BatchNorm1d(2, momentum=momentum)
-    with pytest.raises(ShapeError, match="running_mean has shape"):
+    with pytest.raises(lnb.ShapeError, match="running_mean has shape"):
         layer(np.ones((3, 4), np.float32))
     assert layer.num_batches_tracked.item() == 0 and layer.running_mean.tolist() == [0, 0]
 
