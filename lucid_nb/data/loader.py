@@ -116,11 +116,11 @@ class DataLoader:
         plan = repeat(None) if self.reader.is_stream else self._plan()
         user = self.user and self.user()
         if not self.persistent_workers or (user is not None and not user.is_done):
-            return Batches(self._new_pool(), plan, root, self.prefetch_factor, self.in_order, True)
+            return Batches(self, self._new_pool(), plan, root, True)
         if self.pool is None or self.pool.is_closed:
             self.pool = self._new_pool()
             weakref.finalize(self, self.pool.close).atexit = False
-        found = Batches(self.pool, plan, root, self.prefetch_factor, self.in_order, False)
+        found = Batches(self, self.pool, plan, root, False)
         self.user = weakref.ref(found)
         return found
 
@@ -140,15 +140,16 @@ class DataLoader:
 class Batches:
     """The batches of one epoch, read by workers."""
 
-    def __init__(self, workers: pool.Pool, plan: Iterator[Any], root: Root, prefetch: int, in_order: bool,
+    def __init__(self, loader: DataLoader, workers: pool.Pool, plan: Iterator[Any], root: Root,
                  owns_pool: bool) -> None:
-        self.pool, self.plan, self.in_order, self.owns_pool = workers, plan, in_order, owns_pool
+        self.loader = loader                         # whose end would be that of persistent workers
+        self.pool, self.plan, self.owns_pool = workers, plan, owns_pool
         self.number, self.ended, self.is_done = 0, set[int](), False
         if owns_pool:
             weakref.finalize(self, workers.close).atexit = False
         with workers:
             workers.begin(root)
-            for _ in range(prefetch):
+            for _ in range(loader.prefetch_factor):
                 for worker_number in range(len(workers.connections)):
                     self._ask(worker_number)
 
@@ -166,7 +167,7 @@ class Batches:
     def __next__(self) -> Any:
         while self.pool.owed and not self.is_done:
             with self.pool:
-                worker_number, reply = self.pool.receive(self.in_order)
+                worker_number, reply = self.pool.receive(self.loader.in_order)
                 if isinstance(reply, worker.End):
                     self.ended.add(worker_number)
                 self._ask(worker_number)

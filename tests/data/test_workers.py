@@ -105,8 +105,8 @@ def test_tensors_come_with_dtype_and_memory_of_their_own():
 
 
 def test_out_of_order_gives_every_batch_once():
-    loader = DataLoader(range(9), num_workers=2, in_order=False, prefetch_factor=3, collate_fn=cases.keep_list)
-    assert sorted(index for index, in loader) == list(range(9))
+    options = dict(in_order=False, prefetch_factor=3, collate_fn=cases.keep_list, persistent_workers=True)
+    assert sorted(index for index, in DataLoader(range(9), num_workers=2, **options)) == list(range(9))
 
 
 # ------------------------------------------------------------------------------------------------- troubles
