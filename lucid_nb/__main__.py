@@ -1,4 +1,4 @@
-"""The command line: python -m lucid_nb (or lucid-nb) info | demo | bench | cache."""
+"""The command line: python -m lucid_nb (or lucid-nb) info | demo | bench | warmup | cache."""
 
 import argparse
 import importlib
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from . import __version__
 from .errors import LucidError
 
-COMMANDS = ("info", "demo", "bench", "cache")
+COMMANDS = ("info", "demo", "bench", "warmup", "cache")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -35,7 +35,7 @@ def test_cache_shows_and_clears_the_folder(capsys, tmp_path, monkeypatch):
     assert [file.name for file in store.path().iterdir()] == ["notes.txt"]
 
 
-@pytest.mark.parametrize("command", ["info", "demo", "bench", "cache"])
+@pytest.mark.parametrize("command", ["info", "demo", "bench", "warmup", "cache"])
 def test_help_answers_with_examples(command, capsys):
     with pytest.raises(SystemExit) as stopped:
         main([command, "--help"])
@@ -51,6 +51,10 @@ def test_help_answers_with_examples(command, capsys):
     (["demo", "--out", "."], "lucid-nb demo: --out '.' is a folder"),
     (["demo", "--out", "digits.xyz"], "lucid-nb demo: --out 'digits.xyz' has an unknown ending"),
     (["demo", "--out", f"{os.devnull}/demo.png"], "cannot be written"),
+    (["warmup", "nowhere.py"], "lucid-nb warmup: 'nowhere.py' is no file"),
+    (["warmup", "--model", "lenet_6"], "no model is called 'lenet_6'"),
+    (["warmup", "--model", "lenet_5", "--shape", "1x28"], "lucid-nb warmup: --shape '1x28' is no row of sizes"),
+    (["warmup", "--model", "lenet_5", "train.py"], "lucid-nb warmup: both a program ('train.py') and a model"),
 ])
 def test_errors_are_one_line_without_traceback_before_training(arguments, text, capsys, monkeypatch):
     monkeypatch.setattr(demo, "train", lambda *_: pytest.fail("trained first"))
@@ -97,7 +101,7 @@ def test_demo_without_matplotlib_trains_and_says_how_to_get_it(monkeypatch, tmp_
 
 def test_module_runs_as_a_program():
     done = subprocess.run([sys.executable, "-m", "lucid_nb"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0 and "info | demo | bench | cache" in done.stdout and not done.stderr
+    assert done.returncode == 0 and "info | demo | bench | warmup | cache" in done.stdout and not done.stderr
 
 
 def test_demo_compiles_before_it_trains(tmp_path, monkeypatch, capsys):
@@ -107,6 +111,22 @@ def test_demo_compiles_before_it_trains(tmp_path, monkeypatch, capsys):
     assert re.fullmatch(r"compiling kernels, this once; .* \.\.\.\ncompiled in \d+ s, .*\n", capsys.readouterr().out)
     demo.compile_kernels("cpu")
     assert capsys.readouterr().out == ""
+
+
+def test_warmup_compiles_what_a_program_needs_and_finds_it_again(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("import sys, lucid_nb as lnb\nprint(lnb.cbrt(lnb.ones(1000)).sum().item(), sys.argv[1:])\n")
+    environment = {**os.environ, "LUCID_NB_CACHE_DIR": str(tmp_path / "kernels")}
+    for found in (r"1000\.0 \['--epochs', '1'\]\n\d+ kernels? compiled in \S+ s; they are kept in .*kernels\n",
+                  r"1000\.0 \['--epochs', '1'\]\nall kernels were there already, in .*kernels\n"):
+        done = subprocess.run([sys.executable, "-m", "lucid_nb", "warmup", program, "--epochs", "1"], text=True,
+                              capture_output=True, check=False, env=environment)
+        assert re.fullmatch(found, done.stdout), (done.stdout, done.stderr)
+
+
+def test_warmup_of_a_network_trains_it_once(capsys):
+    assert main(["warmup", "--model", "lenet_1", "--shape", "2,1,28,28", "--train"]) == 0
+    assert re.search(r"kernels? compiled in|all kernels were there already", capsys.readouterr().out)
 
 
 def test_demo_trains_to_the_same_numbers_after_compiling():
