@@ -21,6 +21,8 @@ import pytest
 import lucid_nb as lnb
 from lucid_nb import backend, errors, op, program
 
+from .data import cases
+
 F = lnb.nn.functional
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path(lnb.__file__).parent
@@ -553,6 +555,29 @@ def test_report_d50_boolean_index_and_nonzero_exist_on_every_device(device):
     found = x[x > 1]
     assert found.tolist() == [2.0, 3.0] and found.device == device
     assert [part.tolist() for part in lnb.nonzero(x > 1)] == [[0, 1], [1, 0]]
+
+
+def test_report_d51_memory_is_shared_both_ways_and_stays_read_only():
+    x = lnb.arange(4.0)
+    np.from_dlpack(x)[1] = 7
+    assert x.tolist() == [0, 7, 2, 3]
+    array = np.arange(3.0)
+    for found in (lnb.from_dlpack(array), lnb.asarray(array)):
+        found[0] += 5
+    assert array[0] == 10
+    array.flags.writeable = False
+    for found in (lnb.from_dlpack(array), lnb.asarray(array)):
+        assert (found * 2).tolist() == [20, 2, 4] and not np.from_dlpack(found).flags.writeable
+        with pytest.raises(errors.LucidError, match="read-only"):
+            found[0] = 1
+
+
+def test_report_d53_workers_draw_different_numbers_and_the_same_ones_again():
+    def run():
+        loader = lnb.data.DataLoader(cases.Draws(8), 1, num_workers=4, seed=3)
+        return np.concatenate([batch.numpy()[:, :3] for batch in loader])
+    first = run()
+    assert np.unique(first).size == 24 and np.array_equal(run(), first)
 
 
 @serial
