@@ -18,6 +18,7 @@ def library() -> Any:
     try:
         import onnx
         import onnx.inliner
+        import onnx.reference
     except ImportError as error:
         raise BackendError(f"onnx: the package onnx is needed, and did not load ({error}). Install "
                            "it: pip install onnx.") from None

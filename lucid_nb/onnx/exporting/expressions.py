@@ -29,7 +29,7 @@ WHOLE: dict[str, tuple[str, frozenset[str]]] = {
         arccosh="Acosh", arctanh="Atanh", erf="Erf", floor="Floor", ceil="Ceil", rint="Round", relu="Relu",
         sigmoid="Sigmoid", softplus="Softplus", softsign="Softsign", mish="Mish", gelu="Gelu",
         hardswish="HardSwish", isnan="IsNaN", isinf="IsInf").items()},
-    **{ours: (theirs, ANY) for ours, theirs in dict(equal="Equal", where="Where").items()},
+    "equal": ("Equal", ANY), "where": ("Where", NUMBER),
     **{ours: (theirs, NUMBER) for ours, theirs in dict(
         greater="Greater", greater_equal="GreaterOrEqual", less="Less", less_equal="LessOrEqual").items()},
     **{ours: (theirs, frozenset("b")) for ours, theirs in dict(
@@ -143,30 +143,63 @@ def _steps(w: Writer, op: str, typed: program.Program, names: Sequence[str]) -> 
 
 def _step(w: Writer, op: str, step: program.Step, typed: program.Program, args: list[str]) -> str:
     kind = typed.steps[step.args[-1]].dtype
-    is_whole, is_bool = printing.is_integer(kind), kind == "bool"
-    if step.op == "not_equal":
+    word = step.op
+    if kind == "bool":
+        found = _of_bools(w, word, args)
+    elif printing.is_integer(kind):
+        found = _of_integers(w, word, args)
+    else:
+        found = None
+    if found is not None:
+        return found
+    if word == "not_equal":
         return w.node("Not", w.node("Equal", *args))
-    if step.op == "isfinite":
+    if word == "isfinite":
         return w.node("Not", w.node("Or", w.node("IsInf", *args), w.node("IsNaN", *args)))
-    if step.op.startswith("bitwise_") or step.op == "invert":
-        word = {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor", "invert": "Not"}[step.op]
-        return w.node(word if is_bool else f"Bitwise{word}", *args)
-    if is_whole and step.op in ("floor", "ceil", "truncate", "round_even"):
-        return args[0]
-    if step.op in ("fmod", "remainder") and (is_whole or step.op == "fmod"):
-        return w.node("Mod", *args, fmod=int(step.op == "fmod"))
-    if is_bool and step.op in ("add", "maximum", "multiply", "minimum"):
-        return w.node("Or" if step.op in ("add", "maximum") else "And", *args)
-    if is_whole and step.op == "floor_divide":
-        rest = w.node("Mod", *args, fmod=0)
-        return w.node("Div", w.node("Sub", args[0], rest), args[1])
-    if step.op in ENTRIES:
-        return w.node(ENTRIES[step.op], *args)
-    if step.op in FORMULAS and not is_whole:
-        inner = program.type_program(_formula(step.op), [typed.steps[number].dtype for number in step.args], NATIVE)
+    if word == "fmod":
+        return w.node("Mod", *args, fmod=1)
+    if word in ENTRIES:
+        return w.node(ENTRIES[word], *args)
+    if word in FORMULAS and not printing.is_integer(kind):
+        inner = program.type_program(_formula(word), [typed.steps[number].dtype for number in step.args], NATIVE)
         return _steps(w, op, inner, args)[0]
-    raise BackendError(f"onnx.export: {op} calls {step.op} of {kind}, which ONNX has no operator for. Compute it "
+    raise BackendError(f"onnx.export: {op} calls {word} of {kind}, which ONNX has no operator for. Compute it "
                        "outside of the model.")
+
+
+ROUNDING = ("floor", "ceil", "truncate", "round_even")
+BITS = {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor", "invert": "Not"}
+OF_BOOLS = {"add": "Or", "maximum": "Or", "multiply": "And", "minimum": "And", **BITS}
+
+
+def _of_bools(w: Writer, word: str, args: list[str]) -> str | None:
+    """A function of bools, which most operators do not take."""
+    if word in OF_BOOLS:
+        return w.node(OF_BOOLS[word], *args)
+    if word in ("absolute", *ROUNDING):
+        return args[0]
+    if word in ("greater", "greater_equal", "less", "less_equal"):
+        return w.node(ENTRIES[word], *[w.cast(x, bool, np.int32) for x in args])
+    if word == "where":
+        condition, x, y = args
+        return w.node("Or", w.node("And", condition, x), w.node("And", w.node("Not", condition), y))
+    return _of_integers(w, word, args) if word in ("isinf", "isfinite") else None
+
+
+def _of_integers(w: Writer, word: str, args: list[str]) -> str | None:
+    """A function of integers, where it is not the operator of floats."""
+    if word in ROUNDING:
+        return args[0]
+    if word in ("isinf", "isfinite"):
+        same = w.node("Equal", args[0], args[0])
+        return same if word == "isfinite" else w.node("Not", same)
+    if word in BITS:
+        return w.node(f"Bitwise{BITS[word]}", *args)
+    if word in ("fmod", "remainder"):
+        return w.node("Mod", *args, fmod=int(word == "fmod"))
+    if word == "floor_divide":
+        return w.node("Div", w.node("Sub", args[0], w.node("Mod", *args, fmod=0)), args[1])
+    return None
 
 
 @cache
