@@ -24,11 +24,13 @@ class Window:
     dilation: tuple[int, ...]
     groups: int = 1
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash((self.stride, self.low, self.high, self.dilation, self.groups)))
+    @cached_property
+    def hashed(self) -> int:
+        """The hash: a window is a key of every call."""
+        return hash((self.stride, self.low, self.high, self.dilation, self.groups))
 
     def __hash__(self) -> int:
-        return self._hash  # type: ignore[attr-defined, no-any-return]  (once: it is a key of every call)
+        return self.hashed
 
     @cached_property
     def ndim(self) -> int:

@@ -5,7 +5,7 @@ Pure arithmetic, before any work: a geometry that does not fit is refused here, 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from math import prod
 from typing import Any
@@ -171,6 +171,14 @@ class Sliding:
     high: int                   # counted by averages that include padding; what lies beyond it never is
     dilation: int
     results: int
+
+    @cached_property
+    def hashed(self) -> int:
+        """The hash: windows are a key of every call."""
+        return hash((self.size, self.taps, self.stride, self.low, self.high, self.dilation, self.results))
+
+    def __hash__(self) -> int:
+        return self.hashed
 
     @property
     def starts(self) -> np.ndarray:

@@ -346,6 +346,12 @@ def conv(x: Raw, w: Raw, window: Window) -> Raw:
 
 
 @entry
+def biased_conv(x: Raw, w: Raw, bias: Raw, window: Window) -> Raw:
+    """conv, and a number for each channel of the result."""
+    return convolution.conv(x, w, window) + bias.reshape(-1, *(1,) * window.ndim)
+
+
+@entry
 def conv_input_grad(g: Raw, w: Raw, window: Window, x_shape: Shape) -> Raw:
     """The gradient of the convolution's input."""
     return convolution.conv_input_grad(g, w, window, x_shape)

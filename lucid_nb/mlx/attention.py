@@ -48,7 +48,8 @@ def _lower(q: mx.array, k: mx.array) -> mx.array:
 # -------------------------------------------------------------------------------------------------- composed
 def _grouped(x: mx.array, groups: int) -> mx.array:
     """(batch, heads, n, m) as (batch, groups, heads of a group, n, m)."""
-    return x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])
+    batch, heads, *last = x.shape
+    return x.reshape(batch, groups, heads // groups, *last)
 
 
 def _weights(q: mx.array, k: mx.array, bias: mx.array | None, causal: bool, scale: float) -> mx.array:
@@ -89,7 +90,7 @@ def attention(q: mx.array, k: mx.array, v: mx.array, mask: mx.array | None, caus
         blind, bias = _blind(mask, q)
         found = _native(causal, scale)(q, k, v, *([] if mask is None else [bias]))
         return mx.where(blind, constant(0, q.dtype), found), unread
-    queries, keys, values = (wide(x) for x in (q, k, v))
+    queries, keys, values = (q, k, v) if q.dtype == mx.float32 else [wide(x) for x in (q, k, v)]
     weights = _weights(queries, keys, mask, causal, scale)
     weights = weights if drop is None else weights * _factors(drop, queries, keys)
     return matmul(weights, _grouped(values, k.shape[1])).reshape(shape).astype(q.dtype), unread

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache, reduce
 from itertools import product as combinations
 from math import inf, prod
+from operator import mul
 from typing import Any
 
 import mlx.core as mx
@@ -45,6 +46,7 @@ def _lead(x: mx.array, axes: Axes) -> Shape:
     return tuple(x.shape[:x.ndim - len(axes)])
 
 
+@lru_cache(256)
 def _sliding(axes: Axes) -> tuple[Sliding, ...]:
     """The windows that are joined tap by tap, or none."""
     found = tuple([axis for axis in axes if isinstance(axis, Sliding)])
@@ -57,10 +59,21 @@ def _offsets(axes: Sequence[Sliding]) -> Iterator[tuple[int, ...]]:
     return combinations(*[range(0, axis.taps * axis.dilation, axis.dilation) for axis in axes])
 
 
-def _margins(axes: Sequence[Sliding]) -> list[tuple[int, int]]:
+@lru_cache(256)
+def _margins(axes: tuple[Sliding, ...]) -> list[tuple[int, int]]:
     """Cells before and behind each axis that windows reach."""
     spans = [(axis.results - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1 for axis in axes]
     return [(axis.low, max(0, span - axis.low - axis.size)) for axis, span in zip(axes, spans)]
+
+
+@lru_cache(256)
+def _views(shape: Shape, axes: tuple[Sliding, ...]) -> list[tuple[Shape, Shape, int]]:
+    """How each tap of all windows lies in the padded input: sizes, steps and the first element."""
+    steps = [prod(shape[axis + 1:]) for axis in range(len(shape))]
+    lead, inner = len(shape) - len(axes), steps[len(shape) - len(axes):]
+    sizes = (*shape[:lead], *_results(axes))
+    apart = (*steps[:lead], *[step * axis.stride for step, axis in zip(inner, axes)])
+    return [(sizes, apart, sum(map(mul, inner, offset))) for offset in _offsets(axes)]
 
 
 def _place(axes: Sequence[Sliding], offset: tuple[int, ...]) -> tuple[Any, ...]:
@@ -69,13 +82,13 @@ def _place(axes: Sequence[Sliding], offset: tuple[int, ...]) -> tuple[Any, ...]:
                    for axis, start in zip(axes, offset)])
 
 
-def _slices(x: mx.array, axes: Sequence[Sliding], filler: Any) -> Iterator[mx.array]:
+def _slices(x: mx.array, axes: tuple[Sliding, ...], filler: Any) -> list[mx.array]:
     """What each tap of all windows reads."""
     margins = _margins(axes)
     if any(map(any, margins)):
         x = mx.pad(x, [(0, 0)] * (x.ndim - len(axes)) + margins, constant_values=mx.array(filler, x.dtype))
-    for offset in _offsets(axes):
-        yield x[_place(axes, offset)]
+    x = mx.contiguous(x)                # views by steps are made ten times as fast as slices
+    return [mx.as_strided(x, *how) for how in _views(x.shape, axes)]
 
 
 @lru_cache(64)
