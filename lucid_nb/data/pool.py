@@ -12,6 +12,7 @@ import weakref
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -42,7 +43,10 @@ def starting() -> Iterator[None]:
     with _environment:
         before = {name: os.environ.get(name) for name in ONE_THREAD}
         os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if hasattr(signal, "pthread_sigmask") else None
+        mask = None
+        if hasattr(signal, "pthread_sigmask"):
+            resource_tracker.ensure_running()     # which would unblock the signal, did it start later
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
             yield
         finally:

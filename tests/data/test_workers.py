@@ -221,6 +221,15 @@ def test_end_of_a_program_leaves_no_process_and_no_memory(kind):
     assert ("KeyboardInterrupt" in errors and errors.count("Traceback") == 1) if kind == "SIGINT" else not errors
 
 
+def test_ctrl_c_while_workers_start_shows_one_traceback():
+    process = program("print('start', flush=True)\nlist(DataLoader(cases.Rows(10000), num_workers=1))")
+    assert process.stdout.readline() == "start\n"
+    time.sleep(0.2)                                        # a worker takes longer to import what it needs
+    os.killpg(process.pid, signal.SIGINT)
+    errors = process.communicate(timeout=60)[1]
+    assert wait_for_end(process.pid) and errors.count("Traceback") == 1 and "KeyboardInterrupt" in errors
+
+
 def test_closing_is_done_once_and_only_by_the_owner():
     batches = iter(DataLoader(range(4), num_workers=1))
     batches.pool.owner = 0                                 # as in a forked child
