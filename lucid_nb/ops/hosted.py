@@ -1,4 +1,4 @@
-"""Functions that read their arguments on the host, within `vmap`."""
+"""Functions that read their arguments on the host: within `vmap`, and of tensors on one device alone."""
 
 import functools
 from collections.abc import Callable
@@ -9,6 +9,7 @@ import numpy as np
 from .. import backend
 from ..array import Tensor, fresh
 from ..batched import taken_apart
+from ..errors import DeviceError
 from ..register import functions
 
 Result = TypeVar("Result", bound=Callable[..., Any])
@@ -27,10 +28,20 @@ def host_of_all(x: Tensor) -> np.ndarray:
     return found
 
 
+def check_one_device(op: str, *given: Any) -> None:
+    """Refuse operands, some in lists, on two devices, as if they were not read on the host. Integers may be anywhere:
+    they are positions, classes or counts."""
+    flat = [x for one in given for x in (one if type(one) in (list, tuple) else (one,))]
+    found = list(dict.fromkeys([x.device for x in flat if isinstance(x, Tensor) and x.dtype.kind not in "iu"]))
+    if len(found) > 1:
+        raise DeviceError(f"{op}: operands live on {found[0]} and {found[1]}. Use .to({found[0]!r}) on one of them.")
+
+
 def hosted(function: Result) -> Result:
     """Let a function that reads its arguments on the host have a rule, or run for each example of `vmap` by itself."""
     @functools.wraps(function)
     def outside(*arguments: Any, **keywords: Any) -> Any:
+        check_one_device(function.__name__, *arguments, *keywords.values())
         try:
             return function(*arguments, **keywords)
         except backend.Unbatchable as reason:

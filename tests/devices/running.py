@@ -92,6 +92,25 @@ def spoiled(arrays):
             yield [*arrays[:number], other, *arrays[number + 1:]]
 
 
+def apart(call, device, other):
+    """What a call says when one of its float arguments lies on another device than the rest, for each of them."""
+    arrays = list(call.arrays())
+    for number, x in enumerate(arrays):
+        with lnb.device(device), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made, tensors = prepared(call, device, arrays)
+            floats = [one for one in [*tensors, *[p for layer in made for p in (*layer.parameters(), *layer.buffers())]]
+                      if one.dtype.kind == "f"]          # integers are positions, classes and counts
+            if len(floats) == 1 or x.dtype.kind != "f":
+                continue
+            tensors[number] = lnb.tensor(x, device=other, requires_grad=True)
+            try:
+                call.run(*made, *tensors)
+                yield ""
+            except Exception as error:
+                yield f"{type(error).__name__}: {error}"
+
+
 class Refusal(NamedTuple):
     """The text of the error that a call raises, empty where none, and whether what it was given is as before."""
 

@@ -16,7 +16,7 @@ from lucid_nb.register import functions
 
 from ..ops import oracles
 from .calls import calls, of, public
-from .running import check_equal, outcome, refusals
+from .running import apart, check_equal, outcome, refusals
 
 CALLS = calls()
 RECORDS = [name for name, one in registry.items() if isinstance(one, Elementwise) and one.facts.oracle]
@@ -90,3 +90,17 @@ def test_errors_on_mlx_are_those_of_the_cpu_and_raised_at_the_op(name):
         error = found.error.replace(", device='mlx'", "").replace("mlx", "cpu")       # some say where the tensor is
         assert error == wanted.error or are_promoted_alike(arrays, wanted.error, error)
         assert found.is_untouched and wanted.is_untouched
+
+
+# ------------------------------------------------------------------------------------------------ is it one device?
+BESIDE = r"\w+Error: [\w.]+: .*\b(cpu|mlx)\b.*\b(mlx|cpu)\b.*\. .*\."                  # both are named, and a remedy
+
+NUMBERS = ("gradient spaced",)                                    # coordinates are numbers, read wherever they are
+
+
+@needs_mlx
+@pytest.mark.parametrize("name", sampled(12))
+def test_operands_on_two_devices_are_refused(name):
+    for home, other in (("mlx", "cpu"), ("cpu", "mlx")):
+        for error in apart(CALLS[name], home, other):
+            assert re.fullmatch(BESIDE, error) or name in NUMBERS

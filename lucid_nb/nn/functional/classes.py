@@ -12,7 +12,7 @@ from ...errors import ConfigError, DTypeError, ShapeError
 from ...ops import loss, norm, selection
 from ...ops import loss_terms as terms
 from ...ops.gathering import take_along_axis
-from ...ops.hosted import hosted
+from ...ops.hosted import check_one_device, hosted
 from ...ops.logic import where
 from .loss import as_scores, beside, check_alike, check_reduction, reduced
 
@@ -59,6 +59,7 @@ def class_axis(logits: Tensor) -> int:
 
 def class_weight(op: str, logits: Tensor, weight: Any) -> Tensor:
     """The weight of each class as a tensor like the logits."""
+    check_one_device(op, logits, weight)
     found = asarray(weight, dtype=logits.dtype, device=logits.device)
     if logits.ndim == 0 or found.shape != (logits.shape[class_axis(logits)],):
         raise ShapeError(f"{op}: weight {found.shape} for logits {logits.shape}. Give one number a class.")
