@@ -317,7 +317,9 @@ def test_transforms_of_tensors_need_no_pillow():
     (lambda: T.Compose([T.ToTensor(), 3]), lnb.ConfigError, "Compose: 3 is no transform"),
     (lambda: T.Lambda(3), lnb.ConfigError, "Lambda: 3 is no function"),
     (lambda: T.Grayscale(2), lnb.ConfigError, "num_output_channels is 2"),
-    (lambda: F.hflip(np.zeros(3)), lnb.ShapeError, r"shape \(3,\)")], ids=range(31))
+    (lambda: F.rotate(BYTES, np.nan), lnb.ConfigError, "the angle is nan"),
+    (lambda: T.RandomResizedCrop(2)(BYTES[:, :0]), lnb.ShapeError, r"shape \(3, 0, 13\)"),
+    (lambda: F.hflip(np.zeros(3)), lnb.ShapeError, r"shape \(3,\)")], ids=range(33))
 def test_transforms_refuse_in_one_sentence(call, kind, text):
     with pytest.raises(kind, match=text) as found:
         call()

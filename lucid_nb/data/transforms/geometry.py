@@ -207,6 +207,8 @@ def rotate(img: Any, angle: float, interpolation: str = "nearest", expand: bool 
     [[2, 4], [1, 3]]
     """
     op, mode = "rotate", check_mode("rotate", interpolation, ("nearest", "bilinear", "bicubic"))
+    if not math.isfinite(angle):
+        raise ConfigError(f"{op}: the angle is {told(angle)}. Use finite degrees.")
     if is_pillow(img):
         return img.rotate(angle, _pillow_mode(op, mode), expand, center, fillcolor=fill_of(img, fill))
     if mode == "bicubic":

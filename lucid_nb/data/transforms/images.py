@@ -37,8 +37,8 @@ def check_planes(op: str, image: Any) -> None:
     if not isinstance(image, Tensor | np.ndarray):
         raise DTypeError(f"{op}: the image is a {type(image).__name__}. Pass a tensor, an array, or an image of "
                          "Pillow.")
-    if len(image.shape) < 2:
-        raise ShapeError(f"{op}: an image of shape {tuple(image.shape)}. Use (..., channels, height, width).")
+    if len(image.shape) < 2 or 0 in image.shape[-2:]:
+        raise ShapeError(f"{op}: an image of shape {tuple(image.shape)}. Use (..., channels, height, width), none 0.")
 
 
 def on_planes(op: str, image: Any, function: Callable[[Any], Any]) -> Any:
