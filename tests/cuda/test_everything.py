@@ -101,7 +101,8 @@ def test_nothing_crosses_but_what_the_guide_lists(name, monkeypatch):
 
 
 # ------------------------------------------------------------------------------------------------ how many launches?
-SINGLE = ("sum", "prod", "max", "min", "argmax", "argmin", "logsumexp", "cumsum", "cumprod", "softmax", "log_softmax")
+SINGLE = ("sum", "prod", "max", "min", "argmax", "argmin", "logsumexp", "cumsum", "cumprod", "softmax", "log_softmax",
+          "nansum", "nanprod")
 # Reductions and elementwise functions that take more, how many at most, and why.
 MORE = {
     "where": (2, "numbers become a mask"), "float_power": (3, "two casts to float64"),
@@ -109,7 +110,13 @@ MORE = {
     "mean": (2, "the sum, and the division"), "var": (3, "moments, and what ddof and the shape ask for"),
     "std": (4, "the variance, and its root"), "ptp": (3, "two reductions and a difference"),
     "nanmax": (3, "the maximum, and whether a row is all NaN"), "nanmin": (3, "as nanmax"),
-    "nansum": (2, "NaN is replaced"), "nanprod": (2, "NaN is replaced"), "nanmean": (6, "a sum, a count and a warning"),
+    "nanmean": (6, "a sum, a count and a warning"),
+    "nanvar": (23, "a mask, its count and a warning, the mean and the squares of deviations, with the mask each"),
+    "nanstd": (24, "as nanvar, and the root"), "nanargmax": (6, "a mask, whether a row is all NaN, and the place"),
+    "nanargmin": (6, "as nanargmax"),
+    "nancumsum": (3, "NaN is replaced"), "nancumprod": (3, "NaN is replaced"),
+    "median": (12, "a sort, two elements of each row and what lies between them, NaN kept"),
+    "nanmedian": (6, "a sort, whose places differ from row to row"), "average": (3, "as mean, and the weights' sum"),
 }
 
 
