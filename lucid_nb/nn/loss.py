@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ..array import Tensor
-from ..errors import ConfigError
+from ..errors import ConfigError, DTypeError
 from . import functional as F
 from .functional.classes import check_smoothing
 from .module import Module
@@ -16,6 +16,7 @@ class Loss(Module):
 
     function: ClassVar[Callable]
     reductions: ClassVar[tuple[str, ...]] = F.REDUCTIONS
+    inputs: ClassVar[tuple[str, ...]] = ("input", "target")
 
     def __init__(self, reduction: str = "mean", weights: dict[str, Any] | None = None, **options: Any) -> None:
         super().__init__()
@@ -28,9 +29,19 @@ class Loss(Module):
             setattr(self, name, value)
         self.reduction, self.options = reduction, (*(weights or ()), *options, "reduction")
 
-    def forward(self, *inputs: Any) -> Tensor:
+    def forward(self, *inputs: Any, **named: Any) -> Tensor:
         """The loss."""
+        if named or len(inputs) != len(self.inputs):
+            inputs = self._ordered(inputs, named)
         return self.function(*inputs, **{name: getattr(self, name) for name in self.options})
+
+    def _ordered(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """All inputs in their order, some of which are given by name."""
+        found = dict(zip(self.inputs, inputs)) | named
+        if found.keys() != set(self.inputs) or len(inputs) + len(named) != len(self.inputs):
+            raise DTypeError(f"{type(self).__name__}: {len(inputs)} inputs and {list(named)} are given. Give "
+                             f"{', '.join(self.inputs)}, in this order or by name.")
+        return tuple([found[name] for name in self.inputs])
 
     def extra_repr(self) -> str:
         """The options that are numbers and words."""
@@ -133,6 +144,7 @@ class PoissonNLLLoss(Loss):
     """Negative log likelihood of counts under Poisson distributions."""
 
     function = staticmethod(F.poisson_nll_loss)
+    inputs = ("log_input", "target")
 
     def __init__(self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean") -> None:
         super().__init__(reduction, log_input=log_input, full=full, eps=eps)
@@ -142,6 +154,7 @@ class GaussianNLLLoss(Loss):
     """Negative log likelihood under normal distributions; called with means, targets and variances."""
 
     function = staticmethod(F.gaussian_nll_loss)
+    inputs = ("input", "target", "var")
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction, full=full, eps=eps)
@@ -209,6 +222,7 @@ class MarginRankingLoss(Loss):
     """What one input lacks to be larger than another by a margin; called with both and 1 or -1."""
 
     function = staticmethod(F.margin_ranking_loss)
+    inputs = ("input1", "input2", "target")
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
         super().__init__(reduction, margin=margin)
@@ -218,6 +232,7 @@ class CosineEmbeddingLoss(Loss):
     """1 - cosine of two vectors where the target is 1, their cosine above the margin where it is -1."""
 
     function = staticmethod(F.cosine_embedding_loss)
+    inputs = ("input1", "input2", "target")
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
         super().__init__(reduction, margin=margin)
@@ -227,6 +242,7 @@ class TripletMarginLoss(Loss):
     """What a negative lacks to be farther from the anchor than a positive by a margin; called with all three."""
 
     function = staticmethod(F.triplet_margin_loss)
+    inputs = ("anchor", "positive", "negative")
 
     def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
                  reduction: str = "mean") -> None:
@@ -237,6 +253,7 @@ class TripletMarginWithDistanceLoss(Loss):
     """TripletMarginLoss with any distance."""
 
     function = staticmethod(F.triplet_margin_with_distance_loss)
+    inputs = ("anchor", "positive", "negative")
 
     def __init__(self, *, distance_function: Callable | None = None, margin: float = 1.0, swap: bool = False,
                  reduction: str = "mean") -> None:
@@ -251,6 +268,7 @@ class CTCLoss(Loss):
     """
 
     function = staticmethod(F.ctc_loss)
+    inputs = ("log_probs", "targets", "input_lengths", "target_lengths")
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         super().__init__(reduction, blank=blank, zero_infinity=zero_infinity)

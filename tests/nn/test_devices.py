@@ -41,6 +41,33 @@ def test_training_is_the_same_on_every_device(device, kind, options):
     assert states and all(part.device == device for part in states)
 
 
+def ended(device):
+    """Results and gradients of layers of every kind on a device, and the gradients' norm before it was bounded."""
+    lnb.random.seed(3)
+    x = lnb.tensor(IMAGES[:2, 0, 0, :3], device=device, requires_grad=True)
+    wide = nn.utils.parametrizations.spectral_norm(nn.Linear(3, 4)).to(device)
+    block = nn.DepthSeparableConv1d(1, 2, 3, padding=1).to(device)
+    lazy, excited = nn.LazyBatchNorm1d().to(device), nn.SEModule(2, reduction=1).to(device)
+    tail = nn.AdaptiveLogSoftmaxWithLoss(2, 4, [2], 1.0).to(device)
+    found = block(wide(x).reshape(2, 1, 4))
+    found = excited(lazy(found).reshape(2, 2, 2, 2)).mean((2, 3))
+    output, loss = tail(found + nn.functional.gumbel_softmax(found, key=lnb.random.key(1)), LABELS[:2])
+    loss.backward()
+    layers = nn.ModuleList([wide, block, lazy, excited, tail])
+    norm = nn.utils.clip_grad_norm_(layers.parameters(), 0.1)
+    parts = [output, x.grad, norm, *[param.grad for param in layers.parameters()]]
+    assert all(part.device == device for part in parts)
+    return [part.detach().to("cpu").numpy() for part in parts]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_layers_give_the_same_on_every_device(device):
+    if device not in lnb.devices():
+        pytest.skip(f"{device} is not usable here")
+    for found, wanted in zip(ended(device), ended("cpu"), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-5)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_module_moves_to_a_device_and_back(device):
     if device not in lnb.devices():
