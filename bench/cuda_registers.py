@@ -3,12 +3,15 @@
     python bench/cuda_registers.py                    # all: minutes; writes bench/results/cuda_registers.md
     python bench/cuda_registers.py --family gemm      # prints one family
 
+A run that was interrupted goes on where it stopped, as long as the sources are the same.
 Kernels are compiled for the launches of tests/cuda/launches. It fails where a kernel spills, uses memory of its own or
 holds half the blocks because of its registers, and no reason is listed; and where a listed reason is needed no more.
 """
 
 import argparse
 import datetime
+import hashlib
+import json
 import multiprocessing
 import sys
 from collections.abc import Iterator, Sequence
@@ -28,6 +31,7 @@ from tests.cuda.occupancy import occupancy  # noqa: E402
 from tests.cuda.streams import Stream, stream  # noqa: E402
 
 RESULT = ROOT / "bench" / "results" / "cuda_registers.md"
+DONE = ROOT / "build" / "cuda_registers.jsonl"
 NEIGHBOURS = 6                     # launches that a process takes at a time
 
 
@@ -83,6 +87,45 @@ def measured(case: Case) -> list[Row]:
 def work(number: int) -> list[Row]:
     """The rows of a case, in a process that knows the same cases."""
     return measured(cases()[number])
+
+
+# -------------------------------------------------------------------------------------------------------- done
+def sources() -> str:
+    """What the kernels and their compilation are made of, as a digest."""
+    found = hashlib.sha256(version("numba-cuda").encode() + version("nvidia-nvvm").encode())
+    own = [ROOT / "lucid_nb" / f"{name}.py" for name in ("dtypes", "shapes", "expr", "vocabulary", "program", "printing")]
+    for path in sorted([*own, *ROOT.glob("lucid_nb/cuda/*.py"), *ROOT.glob("lucid_nb/ops/*.py"),
+                        *ROOT.glob("tests/cuda/*.py"), *ROOT.glob("tests/cuda/launches/*.py"), Path(__file__)]):
+        found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+def done_before(digest: str) -> dict[str, list[Row]]:
+    """The rows of cases that an interrupted run of the same sources has left."""
+    lines = map(json.loads, DONE.read_text(encoding="utf-8").splitlines()) if DONE.exists() else ()
+    return {line["case"]: [restored(*row) for row in line["rows"]] for line in lines if line["sources"] == digest}
+
+
+def restored(case: str, family: str, kernel: str, codes: Any, stream: Any, times: Any, complaints: Any) -> Row:
+    """A row, of what JSON keeps of it."""
+    return Row(case, family, kernel, tuple(map(tuple, codes)), stream and Stream(*stream), tuple(times),
+               tuple(map(tuple, complaints)))
+
+
+def compiled(chosen: dict[int, str], jobs: int) -> list[Row]:
+    """The rows of cases by number and name, each written down when it is there."""
+    digest = sources()
+    found = done_before(digest)
+    todo = [number for number, name in chosen.items() if name not in found]
+    DONE.parent.mkdir(exist_ok=True)
+    with DONE.open("a", encoding="utf-8") as file, multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        # Neighbours share kernels, which a process compiles once.
+        for number, rows in zip(todo, pool.imap(work, todo, chunksize=NEIGHBOURS)):
+            found[chosen[number]] = rows
+            print(json.dumps({"sources": digest, "case": chosen[number], "rows": rows}), file=file, flush=True)
+            print(f"\r{len(found)} of {len(chosen)} launches", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    return [row for name in chosen.values() for row in found[name]]
 
 
 # ------------------------------------------------------------------------------------------------------ tables
@@ -158,14 +201,8 @@ def main() -> int:
     chosen = parser.parse_args()
     if reason := why_not_compiling():
         sys.exit(f"cuda_registers: {reason}")
-    numbers = [number for number, case in enumerate(cases()) if chosen.family in (None, case.family)]
-    rows: list[Row] = []
-    with multiprocessing.get_context("spawn").Pool(chosen.jobs) as pool:
-        # Neighbours share kernels, which a process compiles once.
-        for done, found in enumerate(pool.imap(work, numbers, chunksize=NEIGHBOURS), 1):
-            rows += found
-            print(f"\r{done} of {len(numbers)} launches", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+    numbers = {number: str(case) for number, case in enumerate(cases()) if chosen.family in (None, case.family)}
+    rows = compiled(numbers, chosen.jobs)
     text = page(rows)
     print(text) if chosen.family else RESULT.write_text(text)
     failures = [f"{row.case} {row.kernel}: {text}" for row in rows for text, reason in row.complaints if not reason]
