@@ -93,7 +93,8 @@ def work(number: int) -> list[Row]:
 def sources() -> str:
     """What the kernels and their compilation are made of, as a digest."""
     found = hashlib.sha256(version("numba-cuda").encode() + version("nvidia-nvvm").encode())
-    own = [ROOT / "lucid_nb" / f"{name}.py" for name in ("dtypes", "shapes", "expr", "vocabulary", "program", "printing")]
+    words = ("dtypes", "shapes", "expr", "vocabulary", "program", "printing")
+    own = [ROOT / "lucid_nb" / f"{word}.py" for word in words]
     for path in sorted([*own, *ROOT.glob("lucid_nb/cuda/*.py"), *ROOT.glob("lucid_nb/ops/*.py"),
                         *ROOT.glob("tests/cuda/*.py"), *ROOT.glob("tests/cuda/launches/*.py"), Path(__file__)]):
         found.update(path.read_bytes())
