@@ -121,6 +121,7 @@ from numpy import (
 )
 
 from . import array_function, backward, creation, errors, interop, ops, roads, ufuncs
+from .amp import GradScaler, autocast
 from .array import Tensor
 from .array_api import __array_namespace_info__
 from .autograd import (

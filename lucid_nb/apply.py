@@ -188,6 +188,8 @@ def at_each_call() -> None:
 
 def apply(op: Elementwise | Primitive, values: Sequence[Any], params: Params = None) -> Any:
     """Run an op on tensors, and on what becomes one; record it where a gradient may be asked for."""
+    if tape.anywhere.blocks and tape.modes.casting is not None:
+        values = tape.modes.casting.cast(op, values)
     if instead:
         for trace in instead[-1:]:             # one of another thread may end at any moment
             found = trace(op, values, params)

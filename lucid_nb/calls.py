@@ -112,12 +112,12 @@ class FlopCounter:
             raise GradError("count_flops: the block of this counter is open already. Take another counter.")
         self._before.append(tape.modes.counter)
         tape.modes.counter = self
-        _open_blocks(1)
+        open_blocks(1)
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         tape.modes.counter = self._before.pop()
-        _open_blocks(-1)
+        open_blocks(-1)
 
     # ------------------------------------------------------------------------------------------- counting
     def count(self, op: Elementwise | Primitive, raws: Sequence[Any], result: Any, params: Params) -> None:
@@ -200,13 +200,30 @@ class _CountingRunner(RawRunner):
 _open = 0                         # blocks, in all threads
 
 
-def _open_blocks(change: int) -> None:
-    """While there are blocks, every op goes the general road: that of `apply`, which reports to the counter."""
+def open_blocks(change: int) -> None:
+    """While there are blocks, every op goes the general road: that of `apply`, which reports it, casts or traces."""
     global _open
     tape.anywhere.add(change)
     with tape.anywhere.lock:
         _open += change
         (close_roads if _open else reopen_roads)()
+
+
+class cast_mode:
+    """While the block lasts, operands of this thread's ops are cast by `casting`, or are not where that is None."""
+
+    def __init__(self, casting: Any) -> None:
+        self.casting = casting
+
+    def __enter__(self) -> None:
+        self.before, tape.modes.casting = tape.modes.casting, self.casting
+        if self.casting is not None:
+            open_blocks(1)
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        tape.modes.casting = self.before
+        if self.casting is not None:
+            open_blocks(-1)
 
 
 def flops_enabled() -> bool:

@@ -26,6 +26,7 @@ class Modes(threading.local):
 
     enabled = True
     counter: Any = None           # has `count(op, raws, result, params)`, and the runner of its backward: see calls.py
+    casting: Any = None           # has `cast(op, values)`, which gives the operands in another precision: see amp.py
     packing: Any = None           # has `pack(node)`, which changes what a new node saved: see autograd/saved.py
     draws: Any = None             # has `key(make)` and `host(state)`, which see random numbers drawn: see random.py
     repeats = False               # is a call made a second time, so that running statistics do not move again?

@@ -22,7 +22,7 @@ ORDER = [
     "flops", "program", "printing", "backend", "storage", "tape", "graph", "facts", "op", "batched", "views",
     "chains", "array", "apply", "lifting", "anomaly", "backward", "forward", "register", "roads", "remembered", "calls",
     "ops", "ufuncs", "explicit", "creation", "host", "interop", "array_function", "array_api", "fusion", "vectorize",
-    "autograd", "random", "testing", "special", "lib", "linalg", "fft", "einops", "nn", "optim", "io", "data",
+    "autograd", "random", "testing", "special", "amp", "lib", "linalg", "fft", "einops", "nn", "optim", "io", "data",
     "models", "onnx", "visual", "distributed", "commands", "__main__"]
 DEVICES = ("kernels", "cuda", "mlx")
 FOR_DEVICES = {"errors", "config", "dtypes", "dlpack", "recycling", "shapes", "windows", "expr", "vocabulary",

@@ -19,6 +19,7 @@ from .. import tape, trees
 from ..apply import version_of
 from ..array import Tensor
 from ..batched import active
+from ..calls import cast_mode
 from ..errors import GradError, told
 from ..storage import clock
 from .saved import Packing
@@ -73,7 +74,7 @@ class Region:
         self.facts = [(x.requires_grad, x.is_value) for x in tensors]
         # One tensor that is given twice must be one again: a function may ask whether query is key.
         self.leaves = [(numbers[id(leaf)], None) if isinstance(leaf, Tensor) else (None, leaf) for leaf in leaves]
-        self.levels, self.place = list(active.levels), tape.user_place()
+        self.levels, self.place, self.casting = list(active.levels), tape.user_place(), tape.modes.casting
         self.told: list[tuple] = []               # of each set, by which it is known again
         self.sets: list[weakref.ref[Recomputed]] = []
         self.draws, self.is_finished = Draws(), False
@@ -112,7 +113,8 @@ class Region:
         collecting, has_ended = _Collecting(count, self.told[count - 1]), False
         arguments, keywords = self._arguments()
         try:
-            with _Repeating(self.levels), tape.grad_mode(True), collecting, Repeated(self.draws, self.is_finished):
+            with (_Repeating(self.levels), tape.grad_mode(True), cast_mode(self.casting), collecting,
+                  Repeated(self.draws, self.is_finished)):
                 self.f(*arguments, **keywords)
             has_ended = True
         except _Enough:

@@ -75,7 +75,7 @@ class FusedFunction:
         leaves, structure = flatten((arguments, options))
         tensors = [as_operand("fuse", x, "cpu") if isinstance(x, np.ndarray) else x for x in leaves
                    if isinstance(x, (Tensor, np.ndarray))]
-        key = (structure, tape.modes.enabled, *[key_of(x) for x in leaves])
+        key = (structure, tape.modes.enabled, tape.modes.casting, *[key_of(x) for x in leaves])
         try:
             known = self.plans.get(key, ())
         except TypeError:

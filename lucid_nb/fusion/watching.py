@@ -12,8 +12,9 @@ from functools import cache, partial
 from typing import Any
 
 from .. import apply as applying
-from .. import backend, register, tape
+from .. import backend, tape
 from ..array import Tensor
+from ..calls import open_blocks
 from . import positions
 from .plan import Plan
 from .surroundings import Surroundings
@@ -131,10 +132,9 @@ def _read_by(thread: int, method: Callable, members: list[tuple[Any, str, Any]])
 @contextmanager
 def watched(trace: Trace) -> Iterator[None]:
     """While it lasts, this thread is traced."""
-    register.close_roads()
+    open_blocks(1)
     applying.instead.append(trace.call)
     draws, tape.modes.draws, _tracing.trace = tape.modes.draws, Draws(), trace
-    tape.anywhere.add(1)
     positions_of_vmap = vars(backend.batching).get("instead")
     backend.batching.instead = own = _by_reason(trace, positions_of_vmap)
     kept = {name: vars(Tensor)[name] for name in ("moved", "detach", "element", *REFUSED)}
@@ -153,10 +153,9 @@ def watched(trace: Trace) -> Iterator[None]:
                 del backend.batching.instead
             else:
                 backend.batching.instead = positions_of_vmap
-        tape.anywhere.add(-1)
         tape.modes.draws, _tracing.trace = draws, None
         applying.instead.remove(trace.call)
-        register.reopen_roads()
+        open_blocks(-1)
 
 
 def _by_reason(trace: Trace, of_vmap: Callable | None) -> Callable:
