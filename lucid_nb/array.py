@@ -14,6 +14,7 @@ from .views import Steps, current_node, index_put_view, spelled_out, view_node
 
 modes, anywhere, Leaf, Node = tape.modes, tape.anywhere, tape.Leaf, tape.Node
 new = object.__new__
+REVERSED = [Permute(tuple(range(ndim)[::-1])) for ndim in range(65)]       # NumPy has no more axes
 ndarray = np.ndarray
 
 
@@ -108,7 +109,8 @@ class Tensor:
     @property
     def T(self) -> "Tensor":
         """All axes reversed, as a view."""
-        return self.moved(Permute(tuple(range(self.ndim - 1, -1, -1))))
+        raw = self.raw
+        return self.moved(REVERSED[len(raw.shape)], raw.T if type(raw) is ndarray else None)
 
     @property
     def mT(self) -> "Tensor":

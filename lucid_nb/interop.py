@@ -10,12 +10,13 @@ from .apply import free, is_free
 from .array import Leaf, Tensor, fresh
 from .creation import tensor
 from .creation.data import foreign
-from .dtypes import BFLOAT16
+from .dtypes import BFLOAT16, FLOAT64
 from .errors import DeviceError, DTypeError, GradError, LucidError
 from .register import functions, public
 from .tape import grad_mode
 
 CPU = (dlpack.CPU, 0)               # memory that the host can read, and the first of its kind
+REFLECTED = {np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__", np.divide: "__rtruediv__"}
 CUDA_KINDS = (dlpack.CUDA, 13)      # of a GPU alone, and what the driver moves to and fro
 
 
@@ -24,6 +25,9 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **opti
 
     What `out` names, tensors or arrays (`array += t`), is written and given back.
     """
+    if type(inputs[0]) is np.float64 and ufunc in REFLECTED and not options and method == "__call__" and (
+            len(inputs) == 2 and self.dtype == FLOAT64):         # beside float64 it is as weak as Python's own float
+        return getattr(self, REFLECTED[ufunc])(float(inputs[0]))
     function = functions.get(ufunc.__name__) if is_known(ufunc) else None
     if function is not None and hasattr(function, "record"):
         try:
@@ -250,7 +254,7 @@ def _install() -> None:
     Tensor.__dlpack__, Tensor.__dlpack_device__ = lent, dlpack_device  # type: ignore
     Tensor.__cuda_array_interface__ = property(cuda_array_interface)  # type: ignore
     Tensor.__buffer__, Tensor.__reduce__ = buffer, reduce  # type: ignore[method-assign]
-    Tensor.__array__ = array  # type: ignore[attr-defined]
+    Tensor.__array__ = array  # type: ignore[method-assign]
     Tensor.mlx, Tensor.eval = mlx, evaluated  # type: ignore[method-assign]
     Tensor.zero, Tensor.clear_node, Tensor.free = zero, clear_node, freed  # type: ignore[attr-defined]
     Tensor.is_cpu, Tensor.is_gpu, Tensor.is_free = is_cpu, is_gpu, property(is_free)  # type: ignore[attr-defined]

@@ -83,10 +83,10 @@ def step_of(compiled: "Compiled", count: int, before: tuple[None, ...]) -> Step:
 class Compiled:
     """An op for certain input dtypes on one device: its kernel and its plans, found by one lookup."""
 
-    __slots__ = ("kernel", "large", "plans")
+    __slots__ = ("into", "kernel", "large", "plans")
 
-    def __init__(self, kernel: Callable, large: Callable, arity: int) -> None:
-        self.kernel, self.large = kernel, large     # on memory of any size; `large` is right and fast from LARGE on
+    def __init__(self, kernel: Callable, large: Callable, arity: int, into: Callable | None = None) -> None:
+        self.kernel, self.large, self.into = kernel, large, into      # any size; fast from LARGE on; into an array
         self.plans: list[Plan | None] = [None] * (1 << arity)     # by the bits of the inputs that want a gradient
 
 
@@ -175,7 +175,8 @@ class Elementwise:
         typed = program.type_program(outputs, [dtype.name for dtype in wanted], table.NATIVE(), self.warns)
         kernel = table.map(typed, self.name)
         if list(given) == wanted:
-            return Compiled(getattr(kernel, "small", kernel), getattr(kernel, "large", kernel), self.arity)
+            return Compiled(getattr(kernel, "small", kernel), getattr(kernel, "large", kernel), self.arity,
+                            getattr(kernel, "into", None))
         is_cast = [dtype != target for dtype, target in zip(given, wanted)]
 
         def casting(*raws: Any) -> Any:

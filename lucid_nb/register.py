@@ -27,7 +27,53 @@ TENSORS: set[type] = {Tensor}    # and the classes made of it that want the shor
 closed: set[type] = set()        # what was in TENSORS while the short roads are closed
 gate = np.array([id(Tensor)], np.int64)      # for the roads in machine code (see roads.py): 0 while they are closed
 operators: dict[str, Callable] = {}          # those that such roads may serve
+FEW = 4096               # elements below which NumPy's own routines do as well as kernels
 SQUARE = 180             # two operands of fewer elements broadcast to fewer than LARGE
+
+
+class Short:
+    """What short roads in Python begin and end with, in Python itself until machine code is there (see roads.py)."""
+
+    def small(self, x: Any) -> ndarray | None:
+        """The array of a tensor that no graph knows, where it has axes and few elements; otherwise None."""
+        if type(x) not in TENSORS or x.node is not None or type(x.raw) is not ndarray:
+            return None
+        is_current = x.storage is None or x.storage.generation == x.generation
+        return x.raw if is_current and x.raw.ndim > 0 and x.raw.size < FEW else None
+
+    def made(self, raw: ndarray) -> Tensor:
+        """The tensor of a new array."""
+        return fresh(raw)
+
+
+short = Short()
+
+
+def plain_of(x: Any) -> ndarray | None:
+    """The array of a tensor that no graph knows."""
+    if type(x) not in TENSORS or x.node is not None or type(x.raw) is not ndarray:
+        return None
+    return x.raw if x.storage is None or x.storage.generation == x.generation else None
+
+
+def writable_of(x: Any) -> ndarray | None:
+    """The array of a tensor that may be written without anybody being told: no graph knows it, or has saved it."""
+    raw = plain_of(x)
+    if raw is None or x.is_value or not raw.flags.writeable:
+        return None
+    if x.storage is None:
+        return raw if x.version is None else None
+    is_free = x.root.node is None and not x.root.is_unrecorded and not x.storage.version.is_saved()
+    return raw if is_free else None
+
+
+def is_into(op: Elementwise, inputs: tuple, out: Any) -> bool:
+    """Write an op's result straight into a tensor, where nothing forbids it; False, with nothing written, elsewhere."""
+    target, raws = writable_of(out), [plain_of(x) for x in inputs]
+    if target is None or any([raw is None for raw in raws]):
+        return False
+    compiled = op.compiled.get(tuple([raw.dtype for raw in raws]) if len(raws) > 1 else raws[0].dtype)  # type: ignore
+    return compiled is not None and compiled.into is not None and compiled.into(target, *raws)
 
 
 class Manners:
@@ -147,6 +193,8 @@ def unary_function(op: Elementwise) -> Callable:
                  dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         if (out is not None or where is not None or dtype is not None or casting is not None or order is not None
                 or signature is not None):
+            if where is dtype is casting is order is signature is None and is_into(op, (x,), out):
+                return out
             return manners.call(function, (x,), out, where, casting, order, dtype, signature)
         if type(x) in TENSORS and ((storage := x.storage) is None or storage.generation == x.generation):
             raw = x.raw
@@ -179,6 +227,8 @@ def binary_function(op: Elementwise) -> Callable:
         nonlocal latest
         if (out is not None or where is not None or dtype is not None or casting is not None or order is not None
                 or signature is not None):
+            if where is dtype is casting is order is signature is None and is_into(op, (x, y), out):
+                return out
             return manners.call(function, (x, y), out, where, casting, order, dtype, signature)
         if type(x) in TENSORS and ((storage := x.storage) is None or storage.generation == x.generation):
             if type(y) in TENSORS:

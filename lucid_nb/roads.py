@@ -6,10 +6,12 @@ first elementwise kernel of small arrays is made, or where the store is empty wh
 
 from typing import Any
 
+import numpy as np
+
 from . import op as ops
 from .array import Tensor
 from .backend import Table
-from .register import ARITHMETIC, gate, operators
+from .register import ARITHMETIC, gate, operators, short
 from .storage import Root, Storage
 
 _of_op: dict[Any, list[Any]] = {}                 # the roads that an op's kernels serve
@@ -27,12 +29,14 @@ def _install(table: Table) -> None:
     places = table.places
     fields = [*places(Tensor, "raw", "node", "is_value", "storage", "version", "generation", "root", "path"),
               *places(Storage, "generation", "version"), *places(Root, "node", "is_unrecorded")]
-    tensors = table.table_of(gate, Storage, Tensor.share, fields)
+    tensors = table.table_of(gate, Tensor, Storage, Tensor.share, fields)
 
     def lay(kind: str, name: str, *own: int) -> Any:
         road = table.Road(kind, name, tensors, vars(Tensor)[name], *own)
-        setattr(Tensor, name, road.method)
+        setattr(Tensor, name, road.method())
         return road
+    lay("moved", "moved")
+    lay("product", "__matmul__", id(np.matmul))
     lay("getitem", "__getitem__")
     lay("setitem", "__setitem__")
     lay("truth", "__bool__")
@@ -51,6 +55,8 @@ def _install(table: Table) -> None:
             for key, compiled in [*one.compiled.items()]:
                 _learn(table, one, key, compiled)
     ops.compiling.append(_learn)
+    for name in ("small", "made"):
+        setattr(short, name, table.Road(name, name, tensors, getattr(short, name)).function)
 
 
 def _learn(table: Table, op: Any, key: Any, compiled: ops.Compiled) -> None:

@@ -10,7 +10,7 @@ from ..apply import as_array, check_fits, joined
 from ..array import Tensor
 from ..errors import DTypeError, ShapeError, told
 from ..ops.movement import astype, in_order, reshape, to
-from ..register import public
+from ..register import public, short
 from ..shapes import as_integer
 
 
@@ -163,6 +163,9 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
     >>> lnb.array([1, 2], ndmin=2).shape
     (1, 2)
     """
+    if dtype is device is like is None and copy is True and order == "K" and not ndmin and (
+            raw := short.small(object)) is not None:
+        return short.made(raw.copy("F" if raw.flags.fnc else "C"))
     device = like.device if device is None and isinstance(like, Tensor) else device
     found = asarray(object, dtype, device=device, copy=copy)
     if str(order or "K").upper() != "K" or _is_fortran(object):

@@ -10,11 +10,11 @@ import numpy as np
 from .. import backend, dtypes, shapes
 from ..array import Tensor
 from ..errors import LucidError, MemoryError, ShapeError, memory_of, told
-from ..ops.movement import C, as_tensor, astype, memory_order, to
-from ..register import public
+from ..ops.movement import C, K, as_tensor, astype, memory_order, to
+from ..register import plain_of, public, short
 from .data import _raw_of, finish, float_dtype, place_of
 
-SMALL = 4096             # elements below which memory is not worth recycling
+SMALL = 1 << 18          # elements below which memory that the C library recycles is as quick as ours
 PLAIN_KINDS = (bool, int, float, complex, np.bool_, np.uint8, np.int32, np.int64, np.float32, np.float64, np.complex64,
                np.complex128)
 PLAIN_DTYPES: dict[Any, np.dtype] = {name: np.dtype(kind) for kind in PLAIN_KINDS for name in (kind, np.dtype(kind))}
@@ -48,16 +48,19 @@ def allocated(op: str, shape: shapes.Shape, dtype: np.dtype, make: Callable[[], 
 
 def small(make: Callable[..., np.ndarray], shape: Any, dtype: Any, device: Any) -> Tensor | None:
     """A few elements in the cpu's memory, where what is asked for is plain; None for the general road."""
-    extents = (shape,) if type(shape) is int else shape
-    if type(extents) is not tuple or set(map(type, extents)) != {int} or backend.batching.made is not None:
-        return None
-    if (backend.default_device() if device is None else device) != "cpu":
+    if backend.batching.made is not None or (backend.default_device() if device is None else device) != "cpu":
         return None
     is_known = isinstance(dtype, (type, np.dtype))
     wanted = dtypes.default_of("cpu") if dtype is None else PLAIN_DTYPES.get(dtype) if is_known else None
-    if wanted is None or min(extents) < 0 or math.prod(extents) >= SMALL or len(extents) > shapes.MOST_AXES:
+    if wanted is None:
         return None
-    return Tensor(make(extents, wanted))
+    if type(shape) is int:
+        return short.made(make(shape, wanted)) if 0 <= shape < SMALL else None
+    if type(shape) is not tuple or set(map(type, shape)) != {int}:
+        return None
+    if min(shape) < 0 or math.prod(shape) >= SMALL or len(shape) > shapes.MOST_AXES:
+        return None
+    return short.made(make(shape, wanted))
 
 
 def _filled(op: str, given: tuple, order: str, device: Any, requires_grad: bool,
@@ -142,6 +145,14 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, de
     return finish(table.permute(raw, turn), requires_grad)
 
 
+def _small_like(make: Callable[..., np.ndarray], a: Any, plain: bool) -> Tensor | None:
+    """A few elements like those of a tensor in C order, where nothing else is asked for; None for the general road."""
+    raw = plain_of(a) if plain else None
+    if raw is None or not raw.ndim or raw.size >= SMALL or not raw.flags.c_contiguous:
+        return None
+    return short.made(make(raw.shape, raw.dtype))
+
+
 def _like(op: str, a: Any, dtype: Any, order: str, shape: Any, device: Any) -> tuple[Any, Any, str, Any]:
     """Shape, dtype, order and device: those named, otherwise those of `a`."""
     a = as_tensor(op, a)
@@ -154,6 +165,9 @@ def _like(op: str, a: Any, dtype: Any, order: str, shape: Any, device: Any) -> t
 def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
                device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros in the shape, dtype, order and device of another."""
+    is_plain = dtype is shape is device is None and order is K and not requires_grad
+    if (found := _small_like(np.zeros, a, is_plain)) is not None:
+        return found
     sizes, kind, own, place = _like("zeros_like", a, dtype, order, shape, device)
     return zeros(sizes, dtype=kind, order=own, device=place, requires_grad=requires_grad)
 
@@ -162,6 +176,9 @@ def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, 
 def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
               device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones in the shape, dtype, order and device of another."""
+    is_plain = dtype is shape is device is None and order is K and not requires_grad
+    if (found := _small_like(np.ones, a, is_plain)) is not None:
+        return found
     sizes, kind, own, place = _like("ones_like", a, dtype, order, shape, device)
     return ones(sizes, dtype=kind, order=own, device=place, requires_grad=requires_grad)
 
@@ -170,6 +187,9 @@ def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, s
 def empty_like(a: Any, /, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
                device: Any = None, requires_grad: bool = False) -> Tensor:
     """Any content in the shape, dtype, order and device of another."""
+    is_plain = dtype is shape is device is None and order is K and not requires_grad
+    if (found := _small_like(np.empty, a, is_plain)) is not None:
+        return found
     sizes, kind, own, place = _like("empty_like", a, dtype, order, shape, device)
     return empty(sizes, dtype=kind, order=own, device=place, requires_grad=requires_grad)
 

@@ -29,7 +29,7 @@ def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None
     """
     if type(start) is int and stop is dtype is device is like is None and type(step) is int and step == 1 and (
             not requires_grad and 0 <= start < SMALL):
-        found = small(lambda sizes, dtype: np.arange(*sizes), start, int, None)
+        found = small(lambda size, dtype: np.arange(size), start, int, None)
         if found is not None:
             return found
     if start is None and stop is None:

@@ -39,11 +39,12 @@ def is_possible() -> bool:
     dimensions = ctypes.cast(words[4], ctypes.POINTER(ctypes.c_int64))
     strides = ctypes.cast(words[5], ctypes.POINTER(ctypes.c_int64))
     descriptor = ctypes.cast(words[7], ctypes.POINTER(ctypes.c_int64))
-    number = ctypes.cast(id(2.5), ctypes.POINTER(ctypes.c_double))
+    weak, strong = 2.5, np.float64(2.5)
+    number, double = [ctypes.cast(id(each), ctypes.POINTER(ctypes.c_double)) for each in (weak, strong)]
     return (words[1] == id(np.ndarray) and words[2] == probe.ctypes.data and halves[6] == 2
             and dimensions[:2] == [2, 3] and strides[:2] == [12, 4] and halves[16] & 0x501 == 0x501
             and words[7] == id(probe.dtype) and ctypes.cast(words[7], ctypes.POINTER(ctypes.c_int32))[7] == 11
-            and descriptor[5] == 4 and number[2] == 2.5)
+            and descriptor[5] == 4 and number[2] == double[2] == 2.5)
 
 
 def of_python(*names: str) -> list[int]:
@@ -62,7 +63,7 @@ def of_numpy() -> Any:
 @cache
 def functions() -> np.ndarray:
     """What builtins know of Python and NumPy, in the order of their table."""
-    return np.array([id(np.ndarray), id(float), id(int), of_numpy()[NEW_LIKE_ARRAY], *of_python(
+    return np.array([id(np.ndarray), id(float), id(int), id(np.float64), of_numpy()[NEW_LIKE_ARRAY], *of_python(
         "Py_IncRef", "Py_DecRef", "PyTuple_New", "PyTuple_SetItem", "PyObject_Vectorcall",
         "PyLong_AsLongLongAndOverflow"), machine_code("serve")], np.int64)
 
@@ -114,8 +115,10 @@ _kept_alive: list[Any] = []      # a builtin borrows its method definition
 
 
 def make(name: str, ufunc: Callable, layout: int, dtypes: Sequence[np.dtype], limit: int) -> Callable:
-    """A builtin for a kernel with this layout, over arrays of these dtypes and up to `limit` elements; the ufunc itself
-    where this Python has no such road."""
+    """A builtin for a kernel with this layout, over arrays of these dtypes; the ufunc, where Python has no such road.
+
+    `limit` is the address of a word that says up to how many elements.
+    """
     if not is_possible():
         return ufunc
     words = np.array([functions().ctypes.data, id(ufunc), limit, layout, *map(id, dtypes)], np.int64)

@@ -35,7 +35,6 @@ MEMORY = {"float16": "uint16", "bfloat16": "uint16", "bool": "uint8"}     # how 
 LOADS = {"float16": "half_to_float({})", "bfloat16": "bfloat16_to_float({})", "bool": "{} != 0"}
 STORES = {"float16": "float_to_half({})", "bfloat16": "float_to_bfloat16({})", "bool": "uint8({})"}
 GRAIN = 65536        # elements of one thread's smallest share
-MIDDLING = 1 << 18   # elements up to which memory that the C library recycles is as quick, without our 8 us a call
 ROWS = store.RangeKernel("lucid_nb.kernels.loops.elementwise:rows",
                          ("int64*", "int64*", "int64*", "int64", "int64*", "int64*", "int64", "int64*"))
 
@@ -153,7 +152,7 @@ def reporter(name: str) -> np.ufunc:
 def _are_flat(raws: Sequence[np.ndarray]) -> bool:
     """Are operands middling, contiguous and of one shape, beside numbers, so that they are a single row?"""
     shapes = {raw.shape for raw in raws if raw.ndim}
-    return len(shapes) == 1 and all([raw.flags.c_contiguous and raw.size < MIDDLING for raw in raws])
+    return len(shapes) == 1 and all([raw.flags.c_contiguous and raw.size < threads.MIDDLING for raw in raws])
 
 
 class Kernel:
@@ -186,7 +185,7 @@ class Kernel:
     def by_builtin(self) -> Callable:
         """The shortest road that this Python has."""
         layout = ctypes.addressof(self.layout((False,) * self.inputs))
-        return builtin.make(self.name, self.by_numpy, layout, self.dtypes, LARGE)
+        return builtin.make(self.name, self.by_numpy, layout, self.dtypes, threads.shortest.ctypes.data)
 
     def _early(self, *raws: np.ndarray) -> Any:
         """In a process that began with an empty store: NumPy's road, until compiling the builtin pays."""
@@ -217,8 +216,18 @@ class Kernel:
                        for g, dtype in zip(found, self.results)])
         return views if len(views) > 1 else views[0]
 
+    def into(self, out: np.ndarray, *raws: np.ndarray) -> bool:
+        """Write the one result straight into memory of its dtype and shape; False, with nothing written, elsewhere."""
+        is_plain = len(self.results) == 1 and out.dtype == self.results[0] and self.by_numpy is self.ufunc and (
+            out.size < LARGE or config.num_threads == 1)
+        if is_plain and all([raw.shape == out.shape or not raw.ndim for raw in raws]):
+            self.ufunc(*raws, out=out)
+            return True
+        return False
+
     def large(self, *raws: np.ndarray) -> Any:
         """Recycled memory, and rows split over threads; of one thread's middling arrays without rows, NumPy's road."""
+        threads.note_threads()                     # the setting may have been changed by itself
         if config.num_threads == 1 and _are_flat(raws):
             return self.by_numpy(*raws)
         key = tuple([(raw.shape, raw.strides) for raw in raws])

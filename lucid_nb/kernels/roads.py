@@ -16,8 +16,8 @@ __all__ = ["Road", "numbers", "places", "table_of", "when_there"]
 
 NEW_FROM_DESCRIPTOR, COPY_INTO = 94, 50        # of NumPy's public array API table: PyArray_NewFromDescr, ~_CopyInto
 KNOWN, ENTRY, HEAD = 8, 3, 4                   # entries of an operator's table, their words, the words before them
-FILES = {"binary": "operators", "unary": "operators", "in_place": "operators", "getitem": "indices",
-         "setitem": "indices", "number": "tensors", "truth": "tensors"}
+FILES = {"operators": ("binary", "unary", "in_place", "product"), "indices": ("getitem", "setitem", "moved"),
+         "tensors": ("number", "truth", "small", "made")}
 _kept_alive: list[Any] = []                    # tables hold addresses
 
 
@@ -33,14 +33,15 @@ def places(kind: type, *fields: str) -> list[int]:
     return found
 
 
-def table_of(gate: np.ndarray, storage: type, share: Callable, fields: Sequence[int]) -> np.ndarray:
+def table_of(gate: np.ndarray, tensor: type, storage: type, share: Callable, fields: Sequence[int]) -> np.ndarray:
     """What the roads know of tensors; `gate` holds the address of their class while the roads are open."""
-    values = [storage, tuple, slice, ..., None, True, False]
+    values = [tensor, storage, tuple, slice, ..., None, True, False]
     functions = builtin.of_python("PyType_GenericAlloc", "PyObject_GetItem", "PyObject_SetItem", "PyErr_Clear")
     numpys = builtin.of_numpy()[NEW_FROM_DESCRIPTOR], builtin.of_numpy()[COPY_INTO]
-    conversions = builtin.of_python("PyNumber_Float", "PyNumber_Long", "PyObject_IsTrue")
+    conversions = builtin.of_python("PyNumber_Float", "PyNumber_Long", "PyObject_IsTrue", "PyNumber_Index",
+                                    "PySlice_New")
     table = np.array([gate.ctypes.data, builtin.functions().ctypes.data, *map(id, values), *functions, *numpys,
-                      id(share), *conversions, *fields], np.int64)
+                      id(share), *conversions, id(np.int64), *fields], np.int64)
     _kept_alive.append((gate, storage, share, table))
     return table
 
@@ -60,9 +61,14 @@ class Road:
         self.words[:2 + len(own)] = tensors.ctypes.data, id(general), *own
         self.keys: list[tuple[np.dtype, ...]] = []
         _kept_alive.append((tensors, general))
+        (file,) = [file for file, kinds in FILES.items() if kind in kinds]
+        self.function = builtin.bound(name, builtin.machine_code(kind, file), self.words)
+
+    def method(self) -> Any:
+        """The function as it binds in a class."""
         as_method = ctypes.pythonapi.PyInstanceMethod_New
         as_method.restype, as_method.argtypes = ctypes.py_object, [ctypes.py_object]
-        self.method = as_method(builtin.bound(name, builtin.machine_code(kind, FILES[kind]), self.words))
+        return as_method(self.function)
 
     def learn(self, key: tuple[np.dtype, ...], kernel: Any) -> None:
         """Serve operands of these dtypes by a kernel; the first few combinations that come are served."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from .. import config
+from ..shapes import LARGE
 from .pool import NativePool, Pool, PythonPool, range_function
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from .store import RangeKernel
 
 CHUNKS = 4                        # for each thread: uneven work evens out, and a late thread costs a quarter at most
+MIDDLING = 1 << 18                # elements up to which memory that the C library recycles is as quick as ours
+shortest = np.array([LARGE], np.int64)       # elements up to which the builtins serve, read by machine code
 _lock = threading.RLock()         # whoever holds it may use the pool; it knows who that is
 _pool: NativePool | PythonPool | None = None
 _packers: dict[tuple[type, ...], "Callable[..., bytes]"] = {}
@@ -39,6 +42,12 @@ def num_threads() -> int:
 def set_num_threads(threads: int) -> None:
     """Use this many threads from the next operation on; ConfigError unless 1 to 1024."""
     config.num_threads = threads
+    note_threads()
+
+
+def note_threads() -> None:
+    """Let one thread keep to the shortest roads for middling arrays too."""
+    shortest[0] = MIDDLING if config.num_threads == 1 else LARGE
 
 
 def launch(kernel: "RangeKernel | int", count: int, grain: int, *operands: np.ndarray | int | float) -> None:

@@ -9,12 +9,13 @@ from ..apply import apply
 from ..array import Tensor
 from ..errors import ShapeError
 from ..op import ALL, Primitive
-from ..register import public
+from ..register import public, short
 from ..storage import Permute, Slice
 from .hosted import hosted
 from .movement import as_tensor, duplicate, in_order, items_of, reshape
 
 Axes = int | Sequence[int]
+BACKWARDS = slice(None, None, -1)
 
 
 # ----------------------------------------------------------------------------------------------- reordered
@@ -193,6 +194,8 @@ def ravel(a: Any, order: str = "C") -> Tensor:
     >>> lnb.ravel([[1, 2], [3, 4]], "F")
     tensor([1, 3, 2, 4])
     """
+    if order == "C" and (raw := short.small(a)) is not None and raw.flags.c_contiguous:
+        return reshape(a, -1)
     a = as_tensor("ravel", a)
     if str(order).upper() != "K":
         return in_order("ravel", reshape(a, -1, order=order), "C")
@@ -233,6 +236,8 @@ def flip(m: Any, axis: Axes | None = None) -> Tensor:
     >>> lnb.flip([1, 2, 3])
     tensor([3, 2, 1])
     """
+    if axis is None and type(m) is Tensor and m.ndim:
+        return m[(BACKWARDS,) * m.ndim]
     m = as_tensor("flip", m)
     axes = shapes.normalize_axes("flip", axis if axis is None else _as_tuple(axis), m.ndim)
     return m.moved(Slice((*[slice(None, None, -1 if i in axes else None) for i in range(m.ndim)], ...)))

@@ -8,7 +8,7 @@ import numpy as np
 from .. import backend, dtypes, shapes
 from ..array import Tensor
 from ..errors import DTypeError, ShapeError
-from ..register import public
+from ..register import public, short
 from .arithmetic import subtract
 from .logic import not_equal
 from .movement import as_tensor, astype, broadcast_to, concat, reshape
@@ -44,6 +44,9 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     >>> lnb.diff(lnb.tensor([1, 4, 9]), prepend=0)
     tensor([1, 3, 5])
     """
+    if n == 1 and prepend is append is None and (raw := short.small(a)) is not None and raw.ndim == 1 and (
+            raw.dtype.kind in "iuf"):
+        return a[1:] - a[:-1]
     a = as_tensor("diff", a)
     n = shapes.as_integer("diff", "n", n)
     if n < 0:

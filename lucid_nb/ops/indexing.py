@@ -6,6 +6,7 @@ only these.
 """
 
 from builtins import IndexError as BuiltinIndexError
+from contextlib import suppress
 from sys import _getframe as getframe
 from typing import Any, NoReturn
 
@@ -18,7 +19,7 @@ from ..backend import Table
 from ..batched import Chosen
 from ..errors import DeviceError, DTypeError, IndexError, LucidError, ShapeError
 from ..op import Info, Primitive, constant, registry
-from ..register import TENSORS, public
+from ..register import TENSORS, public, short
 from ..shapes import Shape
 from ..storage import Permute, Slice
 from ..tape import user_place
@@ -379,6 +380,10 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
     >>> lnb.take(lnb.tensor([10, 20, 30]), [2, 0])
     tensor([30, 10])
     """
+    if axis is out is None and mode == "raise" and (raw := short.small(a)) is not None and (
+            (places := short.small(indices)) is not None) and places.dtype.kind in "iu":
+        with suppress(BuiltinIndexError):          # the general road says what is wrong
+            return short.made(raw.take(places))
     a = as_tensor("take", a)
     flat, axis = (reshape(a, -1), 0) if axis is None else (a, shapes.normalize_axis("take", axis, a.ndim))
     try:

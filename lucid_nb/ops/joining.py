@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import shapes
 from ..array import Tensor
 from ..errors import DTypeError, ShapeError
-from ..register import public
+from ..register import public, short
 from ..storage import Slice
 from .axes import atleast, expand_dims
-from .movement import as_tensor, joined, reshape, tensors_of
+from .movement import alike, as_tensor, joined, reshape, tensors_of
 
 
 @public(method=False)
@@ -21,6 +23,9 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: Any = None, *, dtype: Any =
     >>> lnb.stack([lnb.zeros(2), lnb.ones(2)], axis=1).tolist()
     [[0.0, 1.0], [0.0, 1.0]]
     """
+    is_plain = out is dtype is None and axis == 0 and type(arrays) in (tuple, list)
+    if is_plain and (raws := alike(arrays)) is not None and len({raw.shape for raw in raws}) == 1:
+        return short.made(np.concatenate(raws).reshape(len(raws), *raws[0].shape))
     tensors = tensors_of("stack", arrays)
     for x in tensors:
         if x.shape != tensors[0].shape:

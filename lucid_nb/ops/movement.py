@@ -1,6 +1,7 @@
 """Movement: views in other shapes and orders, joining, and casts."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..array import Tensor, fresh
 from ..backend import Table
 from ..errors import DTypeError, ShapeError, is_one_of, told
 from ..op import ALL, Info, Primitive, constant
-from ..register import TENSORS, public
+from ..register import TENSORS, public, short
 from ..shapes import Shape
 from ..storage import Broadcast, Permute, Reshape, Slice, is_viewable
 
@@ -111,7 +112,7 @@ def reshape(a: Any, shape: Any = (), *sizes: Any, order: str = "C", copy: bool |
     >>> lnb.reshape(lnb.arange(6), (2, -1)).shape
     (2, 3)
     """
-    a = as_tensor("reshape", a)
+    a = a if type(a) is Tensor else as_tensor("reshape", a)
     if order is C and copy is None and type(a.raw) is np.ndarray and type(shape) in (int, tuple):
         try:
             seen = a.raw.reshape((shape, *sizes) if sizes else shape, copy=False)
@@ -143,6 +144,8 @@ def _is_only_f_contiguous(x: Tensor) -> bool:
 @public(names=("transpose",), method=False)
 def permute_dims(a: Any, axes: Sequence[int] | None = None) -> Tensor:
     """Axes reordered, as a view; without `axes`, reversed."""
+    if axes is None and type(a) is Tensor:
+        return a.T
     a = as_tensor("permute_dims", a)
     given = tuple(range(a.ndim))[::-1] if axes is None else shapes.as_shape("permute_dims", axes)
     order = shapes.normalize_axes("permute_dims", given, a.ndim)
@@ -181,15 +184,29 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0, out: Any = None, *, d
     >>> lnb.concat([lnb.zeros(2), lnb.ones(1)])
     tensor([0., 0., 1.])
     """
-    if out is dtype is None and type(axis) is int and type(arrays) in (tuple, list) and all(map(_is_plain, arrays)):
-        raws = [x.raw for x in arrays]
-        first = raws[0].dtype if raws else None
-        if raws and all([raw.dtype == first for raw in raws]) and 0 <= axis < raws[0].ndim:
-            try:
-                return fresh(backend.of(raws[0]).concatenate(raws, axis))
-            except (ValueError, MemoryError):      # the general road says what is wrong
-                pass
+    if out is dtype is None and type(axis) is int and type(arrays) in (tuple, list):
+        if (raws := alike(arrays)) is not None:
+            with suppress(ValueError):             # the general road says what is wrong
+                return short.made(np.concatenate(raws, axis))
+        if all(map(_is_plain, arrays)):
+            raws = [x.raw for x in arrays]
+            first = raws[0].dtype if raws else None
+            if raws and all([raw.dtype == first for raw in raws]) and 0 <= axis < raws[0].ndim:
+                with suppress(ValueError, MemoryError):
+                    return fresh(backend.of(raws[0]).concatenate(raws, axis))
     return joined("concat", tensors_of("concat", arrays), axis, out, dtype, casting)
+
+
+def alike(arrays: Sequence[Any]) -> list[np.ndarray] | None:
+    """A few small arrays of one dtype in the cpu's memory, of tensors outside of graphs; None where one is not so."""
+    if not 0 < len(arrays) < 16:
+        return None
+    raws = []
+    for x in arrays:
+        if (raw := short.small(x)) is None or raw.dtype is not arrays[0].raw.dtype:
+            return None
+        raws.append(raw)
+    return raws
 
 
 def tensors_of(op: str, arrays: Any) -> list[Tensor]:
@@ -252,8 +269,11 @@ def astype(x: Any, dtype: Any, /, order: str = "K", casting: str = "unsafe", sub
 
     casting="same_value" raises ShapeError, which is a ValueError, where a number changes; other words as NumPy's.
     """
-    x = as_tensor("astype", x)
     wanted = dtypes.as_dtype("astype", dtype)
+    if casting is UNSAFE and order is K and copy and device is None and (raw := short.small(x)) is not None and (
+            raw.dtype.kind != "c"):
+        return short.made(raw.astype(wanted))
+    x = as_tensor("astype", x)
     if wanted == x.dtype and not copy and order == "K" and casting == "unsafe" and device is None:
         return x
     if casting != "same_value":
@@ -326,6 +346,8 @@ def _is_plain(x: Any) -> bool:
 def copy(a: Any, order: str = "C", subok: bool = False) -> Tensor:
     """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are
     strides: "C", "F", or as it is ("A", "K")."""
+    if order is C and (raw := short.small(a)) is not None:
+        return short.made(raw.copy())
     if order is C and _is_plain(a):
         return fresh(backend.of(a.raw).copy(a.raw))
     a = as_tensor("copy", a)

@@ -13,7 +13,7 @@ from ..apply import apply
 from ..array import Tensor, fresh
 from ..errors import DTypeError, ShapeError
 from ..op import Primitive
-from ..register import TENSORS, functions, public
+from ..register import TENSORS, functions, public, short
 from ..remembered import remembered
 from . import reducers
 from .logic import where as choose
@@ -164,6 +164,8 @@ def min(a: Any, axis: Axis = None, out: Tensor | None = None, keepdims: bool = F
 
 def place(name: str, op: Primitive, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     """The place of an extreme, on behalf of a function."""
+    if axis is None and not keepdims and (raw := short.small(x)) is not None and raw.size and raw.dtype.kind in "biuf":
+        return short.made(np.array(raw.argmax() if name == "argmax" else raw.argmin()))
     x = as_tensor(name, x)
     axis = None if x.ndim == 0 and axis in (0, -1) else axis
     if x.size == 0 and (axis is None or x.shape[shapes.normalize_axis(name, axis, x.ndim)] == 0):
@@ -284,4 +286,6 @@ def count_nonzero(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Tenso
     >>> lnb.count_nonzero(lnb.tensor([[0, 2], [1, 3]]), axis=0)
     tensor([1, 2])
     """
+    if axis is None and not keepdims and (raw := short.small(a)) is not None:
+        return short.made(np.array(np.count_nonzero(raw)))
     return question(reducers.count_nonzero_of, a, axis, keepdims)

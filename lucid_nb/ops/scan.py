@@ -10,7 +10,7 @@ from ..errors import DTypeError, ShapeError
 from ..expr import trace
 from ..facts import Facts, Rule
 from ..op import ALL, RESULT, Elementwise, Info, Primitive, registry
-from ..register import public
+from ..register import public, short
 from ..storage import Slice
 from .logic import where
 from .movement import as_tensor, astype, concat, deliver, reshape
@@ -103,6 +103,10 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Tensor | Non
     >>> lnb.cumsum(lnb.tensor([1.0, 2.0, 3.0]))
     tensor([1., 3., 6.])
     """
+    if dtype is out is None and (raw := short.small(a)) is not None and raw.ndim == 1 and raw.dtype.kind in "iuf" and (
+            axis is None or axis == 0):
+        wide = dtypes.FLOAT64 if raw.dtype.kind == "f" else None
+        return short.made(raw.cumsum(0, wide).astype(sum_dtype(raw.dtype), copy=False))
     return _scanned(_cumsum, a, axis, dtype, out, "cumsum")
 
 

@@ -9,7 +9,7 @@ from .. import backend, dtypes, shapes
 from ..apply import as_array, as_operand
 from ..array import Tensor, fresh
 from ..errors import DTypeError, IndexError, ShapeError
-from ..register import functions, public
+from ..register import functions, public, short
 from ..storage import Slice
 from .gathering import take_along_axis
 from .hosted import hosted
@@ -46,6 +46,8 @@ def nonzero(a: Any) -> tuple[Tensor, ...]:
     >>> lnb.nonzero(lnb.tensor([[0, 1], [2, 0]]))
     (tensor([0, 1]), tensor([1, 0]))
     """
+    if (raw := short.small(a)) is not None:
+        return tuple(map(short.made, raw.nonzero()))
     a = as_tensor("nonzero", a)
     if a.ndim == 0:
         raise ShapeError("nonzero: a 0-d array has no positions. Reshape it to (1,).")

@@ -15,7 +15,7 @@ from ..array import Tensor
 from ..backend import entry
 from ..errors import DTypeError, IndexError, ShapeError
 from ..op import Primitive
-from ..register import public
+from ..register import public, short
 from .hosted import hosted
 from .movement import as_tensor, astype, reshape
 from .places import pair, routed, take_places, wants_gradient
@@ -96,6 +96,8 @@ def sort(a: Any, axis: int | None = -1, kind: str | None = None, order: Any = No
     >>> lnb.sort(lnb.tensor([3.0, 1.0, 2.0]), descending=True)
     tensor([3., 2., 1.])
     """
+    if axis == -1 and kind is order is None and not descending and (raw := short.small(a)) is not None:
+        return short.made(backend.of(raw).sort(raw, raw.ndim - 1, False))
     a, axis = _prepared("sort", a, axis, kind, order)
     return in_order(a, axis, bool(descending))
 

@@ -11,7 +11,7 @@ from ..apply import apply, as_array
 from ..array import Tensor
 from ..errors import DTypeError, ShapeError
 from ..op import ALL, Info, Primitive
-from ..register import public
+from ..register import public, short
 from ..storage import Broadcast, Slice
 from .movement import _copied_reshape, as_tensor, duplicate, joined, reshape
 
@@ -38,6 +38,8 @@ def tile(A: Any, reps: Any) -> Tensor:
     >>> lnb.tile([1, 2], (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
+    if type(reps) is int and 0 < reps < 64 and (raw := short.small(A)) is not None and raw.ndim == 1:
+        return short.made(raw[None].repeat(reps, 0).reshape(-1))
     A = as_tensor("tile", A)
     counts = shapes.as_shape("tile", reps.tolist() if isinstance(reps, (Tensor, np.ndarray)) else reps)
     if any(count < 0 for count in counts):
@@ -66,6 +68,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tensor:
     >>> lnb.repeat([7, 8], [1, 2])
     tensor([7, 8, 8])
     """
+    if type(repeats) is int and 0 <= repeats < 64 and axis is None and (raw := short.small(a)) is not None:
+        return short.made(raw.repeat(repeats))
     a = as_tensor("repeat", a)
     a = reshape(a, 1) if a.ndim == 0 else a                   # NumPy takes a number for an axis of one
     a, axis = (reshape(a, -1), 0) if axis is None else (a, shapes.normalize_axis("repeat", axis, a.ndim))

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from .. import dtypes, flops, shapes
+from .. import backend, dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor
 from ..errors import ShapeError
 from ..expr import Expr, Vocabulary
 from ..op import RESULT, Info, Primitive, registry
-from ..register import functions
+from ..register import functions, short
 from .movement import as_tensor, astype, permute_dims
 from .reducers import internal, real_dtype, spread
 from .reduction import Axis, count_nonzero, extent, max, min, sum
@@ -151,6 +151,8 @@ def norm(x: Any, ord: Order = None, axis: Axis = None, keepdims: bool = False) -
     >>> lnb.linalg.norm(lnb.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(5.)
     """
+    if ord is axis is None and not keepdims and (raw := short.small(x)) is not None and raw.dtype.kind == "f":
+        return short.made(_root_of_squares(backend.of(raw), raw, tuple(range(raw.ndim)), False))
     x = _operand("norm", x)
     axes = shapes.normalize_axes("norm", axis, x.ndim)
     if ord is None and axis is None:

@@ -15,8 +15,8 @@ from ..intrinsics import address_of, element, stack_words
 from .elementwise import INPUTS, ITEM_SIZES, OPERANDS, begin, end, run
 
 # Words of the table of what a process knows of Python and NumPy: types, then functions.
-(ARRAY_TYPE, FLOAT_TYPE, LONG_TYPE, NEW_LIKE, INCREMENT, DECREMENT, NEW_TUPLE, SET_ITEM, VECTORCALL,
- AS_INTEGER, SERVE) = range(11)
+(ARRAY_TYPE, FLOAT_TYPE, LONG_TYPE, DOUBLE_TYPE, NEW_LIKE, INCREMENT, DECREMENT, NEW_TUPLE, SET_ITEM, VECTORCALL,
+ AS_INTEGER, SERVE) = range(12)
 # Words of the table that a builtin carries as its `self`, an array of int64; the first is the address of the above.
 FUNCTIONS, UFUNC, LIMIT, LAYOUT, DTYPES = range(5)
 # Where fields stand, in words of 8 bytes: of an object its type, of an array its data and what describes it.
@@ -90,9 +90,13 @@ def integer_of(functions, number, overflow):
 
 @scalar
 def store_number(functions, number, descriptor, place):
-    """Store a Python float or int as an element of a dtype; False for anything else, or where it does not fit."""
+    """Store a Python float or int as an element of a dtype; False for anything else, or where it does not fit.
+
+    NumPy's own float64, which is not weak, goes with float64 only.
+    """
     kind = half_word(descriptor, TYPE_NUMBER_INT32)
-    if word(number, TYPE) == word(functions, FLOAT_TYPE):
+    is_double = word(number, TYPE) == word(functions, DOUBLE_TYPE) and kind == FLOAT64
+    if is_double or word(number, TYPE) == word(functions, FLOAT_TYPE):
         return store_float(element(number, np.float64)[2], kind, place)
     if word(number, TYPE) != word(functions, LONG_TYPE):
         return False
@@ -204,7 +208,7 @@ def serve(words, arguments, least):
     if prototype == 0 or half_word(prototype, NDIM_INT32) < least:
         return np.int64(0)
     size = elements_of(prototype)
-    if size == 0 or size > word(words, LIMIT) or not make_outputs(words, prototype, inputs, operands, outputs):
+    if size == 0 or size > word(word(words, LIMIT), 0) or not make_outputs(words, prototype, inputs, operands, outputs):
         return np.int64(0)
     for k in range(operands):
         if k >= inputs:

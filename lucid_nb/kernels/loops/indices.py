@@ -8,13 +8,17 @@ from .builtin import (
     DATA,
     DESCRIPTOR,
     DIMENSIONS,
+    INT8,
     LONG_TYPE,
     NDIM_INT32,
     NEW_TUPLE,
     STRIDES,
     TYPE,
+    TYPE_NUMBER_INT32,
+    ULONGLONG,
     VECTORCALL,
     call_address,
+    elements_of,
     half_word,
     integer_of,
     scalar,
@@ -23,15 +27,18 @@ from .builtin import (
 )
 from .tensors import (
     ALLOCATE,
+    AS_INDEX,
     CLEAR,
     ELLIPSIS,
     FALSE,
-    GATE,
+    FEW,
     GENERATION,
     GET_ITEM,
+    INTEGER_TYPE,
     IS_VALUE,
     ITS_GENERATION,
     NEW_ARRAY,
+    NEW_SLICE,
     NODE,
     NONE,
     PATH,
@@ -42,6 +49,7 @@ from .tensors import (
     SHARE,
     SLICE_TYPE,
     STORAGE,
+    TENSOR_TYPE,
     TENSORS,
     TUPLE_TYPE,
     VERSION,
@@ -161,7 +169,7 @@ def share(tensors, x):
 
 @scalar
 def seen_by(tensors, raw, index):
-    """NumPy's view of an array by a basic index; 0, with no error, where it is none."""
+    """What NumPy gives of an array at an index; 0, with no error, where that is no array."""
     hold(raw)
     seen = call_address(word(tensors, GET_ITEM), (raw, index))
     drop(tensors, raw)
@@ -178,9 +186,17 @@ def view_at(tensors, x, raw, index):
     """The view of a tensor by a basic index; 0, with no error, where that is the general road's matter."""
     if not is_basic(tensors, index) or is_value(tensors, x) or not share(tensors, x):
         return np.int64(0)
-    seen = seen_by(tensors, raw, index)
-    path = np.int64(0) if seen == 0 else longer(tensors, word(x, word(tensors, PATH)), index)
-    view = np.int64(0) if path == 0 else call_address(word(tensors, ALLOCATE), (word(word(tensors, GATE), 0), 0))
+    return view_of(tensors, x, seen_by(tensors, raw, index), index)
+
+
+@scalar
+def view_of(tensors, x, seen, step):
+    """The view of a tensor with a storage, one step further, on an array, which it takes over.
+
+    0, with no error, where there is no array or no memory.
+    """
+    path = np.int64(0) if seen == 0 else longer(tensors, word(x, word(tensors, PATH)), step)
+    view = np.int64(0) if path == 0 else call_address(word(tensors, ALLOCATE), (word(tensors, TENSOR_TYPE), 0))
     if view == 0:
         for held in (seen, path):
             if held != 0:
@@ -198,8 +214,96 @@ def view_at(tensors, x, raw, index):
     return view
 
 
+@scalar
+def few_places(tensors, raw, index):
+    """Few positions in a small array, or a mask of one, as an array; 0 for any other index."""
+    python = word(tensors, PYTHON)
+    places = index if word(index, TYPE) == word(python, ARRAY_TYPE) else raw_of(tensors, index)
+    if places == 0 or half_word(places, NDIM_INT32) == 0 or elements_of(places) > FEW or (
+            half_word(raw, NDIM_INT32) != 1 and elements_of(raw) > FEW):
+        return np.int64(0)
+    return places if half_word(word(places, DESCRIPTOR), TYPE_NUMBER_INT32) <= ULONGLONG else np.int64(0)
+
+
+def moved(self, arguments, count):
+    """`x.moved(step, raw)`: the view one step further, which is `raw`."""
+    words = word(self, DATA)
+    tensors = word(words, TENSORS)
+    if count == 3 and word(word(arguments, 2), TYPE) == word(word(tensors, PYTHON), ARRAY_TYPE):
+        x, seen = word(arguments, 0), word(arguments, 2)
+        if raw_of(tensors, x) != 0 and not is_value(tensors, x) and share(tensors, x):
+            hold(seen)
+            found = view_of(tensors, x, seen, word(arguments, 1))
+            if found != 0:
+                return found
+    return generally(words, arguments, count)
+
+
+# ------------------------------------------------------------------------------- indices that hold other integers
+@scalar
+def plain_part(tensors, part):
+    """An integer of Python's for a 0-d tensor of integers, or NumPy's int64; the part itself for anything else.
+
+    A new reference, or 0 with Python's error set.
+    """
+    raw = raw_of(tensors, part)
+    if raw != 0 and half_word(raw, NDIM_INT32) == 0 and INT8 <= half_word(
+            word(raw, DESCRIPTOR), TYPE_NUMBER_INT32) <= ULONGLONG:
+        return call_address(word(tensors, AS_INDEX), (raw,))
+    if word(part, TYPE) == word(tensors, INTEGER_TYPE):
+        return call_address(word(tensors, AS_INDEX), (part,))
+    hold(part)
+    return part
+
+
+@scalar
+def plain_step(tensors, part):
+    """`plain_part` of the bounds of a slice too."""
+    if word(part, TYPE) != word(tensors, SLICE_TYPE):
+        return plain_part(tensors, part)
+    bounds, found = stack_words(3), np.int64(1)
+    for k in range(3):                             # start, stop, step
+        bounds[k] = plain_part(tensors, word(part, 2 + k))
+        found = found if bounds[k] != 0 else np.int64(0)
+    if found != 0:
+        found = call_address(word(tensors, NEW_SLICE), (bounds[0], bounds[1], bounds[2]))
+    for k in range(3):
+        if bounds[k] != 0:
+            drop(tensors, bounds[k])
+    return found
+
+
+@scalar
+def plain_index(tensors, index):
+    """An index with integers of Python's in the place of others; a new reference, or 0 with Python's error set."""
+    if word(index, TYPE) != word(tensors, TUPLE_TYPE):
+        return plain_step(tensors, index)
+    python, length = word(tensors, PYTHON), word(index, LENGTH)
+    found = call_address(word(python, NEW_TUPLE), (length,))
+    for k in range(length if found != 0 else 0):
+        part = plain_step(tensors, word(index, ITEMS + k))
+        if part == 0:
+            drop(tensors, found)
+            return part
+        element(found, np.int64)[ITEMS + k] = part
+    return found
+
+
+@scalar
+def seen_plainly(tensors, x, raw, index):
+    """The value or view at an index of other integers; 0, with no error, where it is no such index."""
+    plain, found = plain_index(tensors, index), np.int64(0)
+    if plain != 0:
+        place = place_of(tensors, raw, plain)
+        found = value_at(tensors, raw, place) if place != 0 else view_at(tensors, x, raw, plain)
+        drop(tensors, plain)
+    if found == 0:
+        call_address(word(tensors, CLEAR), (0,))
+    return found
+
+
 def getitem(self, arguments, count):
-    """`x[index]`: a value or a view."""
+    """`x[index]`: a value, a view, or a copy."""
     words = word(self, DATA)
     tensors = word(words, TENSORS)
     if count == 2:
@@ -212,13 +316,20 @@ def getitem(self, arguments, count):
             found = view_at(tensors, x, raw, index)
             if found != 0:
                 return found
+            places = few_places(tensors, raw, index)
+            found = seen_by(tensors, raw, places) if places != 0 else np.int64(0)
+            if found != 0:
+                return tensor_of(tensors, found)
+            found = seen_plainly(tensors, x, raw, index) if places == 0 else np.int64(0)
+            if found != 0:
+                return found
     return generally(words, arguments, count)
 
 
 # ------------------------------------------------------------------------------------------------ writes
 @scalar
 def is_put(tensors, raw, index, value):
-    """Write a number, or an array of the same dtype, by a basic index; False, with nothing written, otherwise."""
+    """Write a number, or an array of the same dtype; False, with nothing written, where that is not so simple."""
     python, scratch, descriptor = word(tensors, PYTHON), stack_words(2), word(raw, DESCRIPTOR)
     place, given = place_of(tensors, raw, index), raw_of(tensors, value)
     if given != 0 and word(given, DESCRIPTOR) != descriptor:
@@ -230,13 +341,14 @@ def is_put(tensors, raw, index, value):
             copy_item(word(given, DATA), place, word(descriptor, ITEM_SIZE))
         return half_word(given, NDIM_INT32) == 0
     fits = given != 0 or store_number(python, value, descriptor, address_of(scratch))
-    if not fits or not is_basic(tensors, index):
+    where = index if is_basic(tensors, index) else few_places(tensors, raw, index)
+    if not fits or where == 0:
         return False
     held = value if given == 0 else given
-    for one in (raw, held):
+    for one in (raw, held, where):
         hold(one)
-    is_done = call_address(word(tensors, PUT_ITEM), (raw, index, held)) & 0xffffffff == 0
-    for one in (raw, held):
+    is_done = call_address(word(tensors, PUT_ITEM), (raw, where, held)) & 0xffffffff == 0
+    for one in (raw, held, where):
         drop(tensors, one)
     if not is_done:
         call_address(word(tensors, CLEAR), (0,))

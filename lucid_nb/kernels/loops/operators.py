@@ -7,11 +7,15 @@ from .builtin import (
     ARRAY_TYPE,
     DATA,
     DESCRIPTOR,
+    DOUBLE_TYPE,
+    FLOAT32,
+    FLOAT64,
     FLOAT_TYPE,
     LIMIT,
     LONG_TYPE,
     NDIM_INT32,
     TYPE,
+    TYPE_NUMBER_INT32,
     UFUNC,
     VECTORCALL,
     call_address,
@@ -22,9 +26,11 @@ from .builtin import (
     served,
     word,
 )
+from .indices import value_at
 from .tensors import (
     CLEAR,
     COPY_INTO,
+    FEW,
     PYTHON,
     TENSORS,
     drop,
@@ -39,6 +45,7 @@ from .tensors import (
 # Words of an operator's table behind the first two: is it reflected, how many kernels it knows, and their entries: two
 # dtypes, and the table of the kernel.
 IS_REFLECTED, ENTRIES, FIRST, ENTRY = 2, 3, 4, 3
+PRODUCT = 2                # word of the table of `product`
 SMALL = 180                # two arrays of fewer elements broadcast to few
 
 
@@ -53,8 +60,9 @@ def kernel_for(words, first, other):
 
 @scalar
 def is_number(python, x):
-    """Is it a float or an int of Python's?"""
-    return word(x, TYPE) == word(python, FLOAT_TYPE) or word(x, TYPE) == word(python, LONG_TYPE)
+    """Is it a float or an int of Python's, or NumPy's float64?"""
+    kind = word(x, TYPE)
+    return kind == word(python, FLOAT_TYPE) or kind == word(python, LONG_TYPE) or kind == word(python, DOUBLE_TYPE)
 
 
 @scalar
@@ -63,20 +71,28 @@ def stays_small(kernel, a, b):
     first, other = elements_of(a), elements_of(b)
     if half_word(a, NDIM_INT32) == 0 and half_word(b, NDIM_INT32) == 0:
         return False
-    if first > word(kernel, LIMIT) or other > word(kernel, LIMIT):
+    limit = word(word(kernel, LIMIT), 0)
+    if first > limit or other > limit:
         return False
     return first == 1 or other == 1 or (first < SMALL and other < SMALL) or have_one_shape(a, b)
+
+
+@scalar
+def called(tensors, function, operands):
+    """What a function of Python's gives for two arrays, which other threads might give up meanwhile."""
+    for k in range(2):
+        hold(operands[k])
+    found = call_address(word(word(tensors, PYTHON), VECTORCALL), (function, address_of(operands), 2, 0))
+    for k in range(2):
+        drop(tensors, operands[k])
+    return found
 
 
 @scalar
 def by_ufunc(tensors, kernel, operands):
     """What NumPy's machinery gives for two arrays in which the kernel did not see its way; 0 where it is no array."""
     python = word(tensors, PYTHON)
-    for k in range(2):
-        hold(operands[k])
-    found = call_address(word(python, VECTORCALL), (word(kernel, UFUNC), address_of(operands), 2, 0))
-    for k in range(2):
-        drop(tensors, operands[k])
+    found = called(tensors, word(kernel, UFUNC), operands)
     if found != 0 and word(found, TYPE) != word(python, ARRAY_TYPE):
         drop(tensors, found)
         return np.int64(0)
@@ -126,6 +142,35 @@ def unary(self, arguments, count):
             if found != 0:
                 return tensor_of(tensors, found)
             call_address(word(tensors, CLEAR), (0,))
+    return generally(words, arguments, count)
+
+
+@scalar
+def multiplies(a, b):
+    """Are two arrays a vector and a vector or matrix of floats, few enough that NumPy's BLAS takes no second thread?"""
+    kind = half_word(word(a, DESCRIPTOR), TYPE_NUMBER_INT32)
+    first, other = half_word(a, NDIM_INT32), half_word(b, NDIM_INT32)
+    is_known = word(a, DESCRIPTOR) == word(b, DESCRIPTOR) and (kind == FLOAT32 or kind == FLOAT64)
+    return is_known and first + other in (2, 3) and min(first, other) == 1 and elements_of(a) < FEW and (
+        elements_of(b) < FEW)
+
+
+def product(self, arguments, count):
+    """`x @ y` of a vector and a vector or a matrix: the road's table has NumPy's function."""
+    words, operands = word(self, DATA), stack_words(2)
+    tensors = word(words, TENSORS)
+    a = raw_of(tensors, word(arguments, 0)) if count == 2 else np.int64(0)
+    b = raw_of(tensors, word(arguments, 1)) if a != 0 else np.int64(0)
+    if b != 0 and multiplies(a, b):
+        operands[0], operands[1] = a, b
+        found = called(tensors, word(words, PRODUCT), operands)
+        if found != 0 and word(found, TYPE) == word(word(tensors, PYTHON), ARRAY_TYPE):
+            return tensor_of(tensors, found)
+        if found != 0:                             # a scalar, whose number stands behind its type
+            result = value_at(tensors, a, found + 16)
+            drop(tensors, found)
+            return result
+        call_address(word(tensors, CLEAR), (0,))
     return generally(words, arguments, count)
 
 

@@ -21,6 +21,7 @@ from .builtin import (
     TYPE_NUMBER_INT32,
     VECTORCALL,
     call_address,
+    elements_of,
     half_word,
     scalar,
     word,
@@ -28,13 +29,15 @@ from .builtin import (
 
 # Words of the table of what is known of tensors: the address of a word that holds their class while the roads are open,
 # what builtins know of Python, other types and values, functions, and where fields stand.
-(GATE, PYTHON, STORAGE_TYPE, TUPLE_TYPE, SLICE_TYPE, ELLIPSIS, NONE, TRUE, FALSE, ALLOCATE, GET_ITEM, PUT_ITEM, CLEAR,
- NEW_ARRAY, COPY_INTO, SHARE, AS_FLOAT, AS_INT, IS_TRUE, RAW, NODE, IS_VALUE, STORAGE, VERSION, GENERATION, ROOT, PATH,
- ITS_GENERATION, ITS_VERSION, ROOT_NODE, IS_UNRECORDED) = range(31)
+(GATE, PYTHON, TENSOR_TYPE, STORAGE_TYPE, TUPLE_TYPE, SLICE_TYPE, ELLIPSIS, NONE, TRUE, FALSE, ALLOCATE, GET_ITEM,
+ PUT_ITEM, CLEAR, NEW_ARRAY, COPY_INTO, SHARE, AS_FLOAT, AS_INT, IS_TRUE, AS_INDEX, NEW_SLICE,
+ INTEGER_TYPE, RAW, NODE, IS_VALUE, STORAGE, VERSION,
+ GENERATION, ROOT, PATH, ITS_GENERATION, ITS_VERSION, ROOT_NODE, IS_UNRECORDED) = range(35)
 TENSORS, GENERAL = 0, 1    # the first words of the table of a road
 CONVERT, FIRST_TYPE, LAST_TYPE = 2, 3, 4       # the next ones of a road to numbers
 WRITEABLE = 0x400          # NPY_ARRAY_WRITEABLE
 REFERENCES = 0             # int32 of an object
+FEW = 4096                 # elements below which NumPy's own routines do as well as kernels
 
 
 @scalar
@@ -102,7 +105,7 @@ def drop(tensors, value):
 @scalar
 def tensor_of(tensors, raw):
     """A tensor of a new array, which it takes over; 0 with Python's error set where there is no memory."""
-    found = call_address(word(tensors, ALLOCATE), (word(word(tensors, GATE), 0), 0))
+    found = call_address(word(tensors, ALLOCATE), (word(tensors, TENSOR_TYPE), 0))
     if found == 0:
         drop(tensors, raw)
         return found
@@ -120,6 +123,28 @@ def generally(words, arguments, count):
     """What the function in Python gives."""
     call = word(word(word(words, TENSORS), PYTHON), VECTORCALL)
     return call_address(call, (word(words, GENERAL), arguments, count, 0))
+
+
+# ---------------------------------------------------------------------------- helpers of functions in Python
+def small(self, arguments, count):
+    """The array of a tensor that no graph knows, where it has axes and few elements; otherwise None."""
+    words = word(self, DATA)
+    tensors = word(words, TENSORS)
+    raw = raw_of(tensors, word(arguments, 0)) if count == 1 else np.int64(0)
+    is_small = raw != 0 and half_word(raw, NDIM_INT32) != 0 and elements_of(raw) < FEW
+    found = raw if is_small else word(tensors, NONE)
+    hold(found)
+    return found
+
+
+def made(self, arguments, count):
+    """The tensor of a new array."""
+    words = word(self, DATA)
+    tensors, raw = word(words, TENSORS), word(arguments, 0)
+    if count == 1 and word(raw, TYPE) == word(word(tensors, PYTHON), ARRAY_TYPE):
+        hold(raw)
+        return tensor_of(tensors, raw)
+    return generally(words, arguments, count)
 
 
 # ------------------------------------------------------------------------------------------------ numbers
