@@ -1,7 +1,12 @@
 """What a module does to the memory of its parameters and buffers: move, save, load."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from ..array import Tensor
 from ..creation import asarray, empty
@@ -131,11 +136,7 @@ def load(module: "Module", given: Mapping[str, Any], strict: bool, assign: bool)
                          "Load what this module saved, or pass strict=False.")
     values = {key: asarray(given[key]) for key in own if key in given}
     _check_values(values, own, assign)
-    with grad_mode(False):
-        # Copies, also of what fits: the state may be this module's own memory under other keys.
-        ready = values if assign else {
-            key: value.detach().to(own[key].tensor.device).astype(own[key].tensor.dtype)
-            for key, value in values.items()}
+    ready = values if assign else _converted(values, own)
     for key, part in extras.items():
         if key in given:
             part.set_extra_state(given[key])
@@ -174,6 +175,39 @@ def _check_values(values: dict[str, Tensor], own: dict[str, Slot], assign: bool)
     with grad_mode(False):
         for key, tensor in there.items():
             tensor.check_writable(f"load_state_dict of {key}")
+
+
+def _converted(values: dict[str, Tensor], own: dict[str, Slot]) -> dict[str, Tensor]:
+    """The values in the dtypes and on the devices of what they go into.
+
+    What is this module's own memory, maybe under another key, is copied: writing would change it meanwhile.
+    """
+    taken = _Spans([slot.tensor.raw for slot in own.values()])
+    found = {}
+    with grad_mode(False):
+        for key, value in values.items():
+            tensor = own[key].tensor
+            moved = value.detach().to(tensor.device)
+            fits = moved.dtype == tensor.dtype and not taken.touch(moved.raw)
+            found[key] = moved if fits else moved.astype(tensor.dtype)
+    return found
+
+
+class _Spans:
+    """Where arrays lie in the memory of the host."""
+
+    def __init__(self, raws: list[Any]) -> None:
+        ends = sorted([byte_bounds(raw) for raw in raws if isinstance(raw, np.ndarray)])
+        self.starts = [start for start, _ in ends]
+        self.reached = list(accumulate([end for _, end in ends], max))
+
+    def touch(self, raw: Any) -> bool:
+        """May this memory be one of theirs? That of other devices always."""
+        if not isinstance(raw, np.ndarray):
+            return True
+        start, end = byte_bounds(raw)
+        before = bisect_left(self.starts, end)
+        return before > 0 and self.reached[before - 1] > start
 
 
 def _write(slot: Slot, value: Tensor) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -239,6 +240,29 @@ def test_module_load_of_its_own_memory_under_other_keys():
     net.load_state_dict({**state, "0.weight": state["1.weight"], "1.weight": state["0.weight"]})
     assert np.array_equal(net[0].weight.detach().numpy(), second)
     assert np.array_equal(net[1].weight.detach().numpy(), first)
+
+
+def test_module_load_of_overlapping_parts_of_its_own_memory():
+    net = nn.Sequential(nn.Linear(2, 4), nn.Linear(2, 4))
+    shared = np.arange(24, dtype=np.float32).reshape(12, 2)
+    for layer, start in ((net[0], 0), (net[1], 4)):
+        layer.load_state_dict({"weight": lnb.asarray(shared)[start:start + 4], "bias": np.zeros(4)}, assign=True)
+    wanted = shared.copy()
+    state = net.state_dict()
+    net.load_state_dict({**state, "0.weight": lnb.asarray(shared)[2:6], "1.weight": lnb.asarray(shared)[1:5]})
+    assert np.array_equal(net[0].weight.detach().numpy(), wanted[2:6])
+    assert np.array_equal(net[1].weight.detach().numpy(), wanted[1:5])
+
+
+def test_module_load_needs_no_second_copy_of_the_state():
+    layer = nn.Linear(600, 500)
+    state = {key: np.ones(value.shape, np.float32) for key, value in layer.state_dict().items()}
+    layer.load_state_dict(state)
+    tracemalloc.start()
+    layer.load_state_dict(state)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < layer.weight.nbytes / 4
 
 
 @pytest.mark.parametrize("dtype", [lnb.int32, "int64", bool])
