@@ -40,7 +40,7 @@ def _close_all() -> None:
 @contextmanager
 def starting() -> Iterator[None]:
     """Processes that start in the block use one thread each, as they are the parallelism, and are deaf to Ctrl-C."""
-    with _environment:
+    with _environment, undisturbed():
         before = {name: os.environ.get(name) for name in ONE_THREAD}
         os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
         mask = None
@@ -55,6 +55,25 @@ def starting() -> Iterator[None]:
             for name, value in before.items():
                 os.environ.pop(name)
                 os.environ.update({} if value is None else {name: value})
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """A Ctrl-C in the block counts when it ends: a process half started would complain.
+
+    That the signal is blocked does not keep it from other threads, after which Python raises it in this one.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
+        yield
+        return
+    caught: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if caught:
+            signal.raise_signal(signal.SIGINT)
 
 
 def context_of(method: Any) -> Any:

@@ -36,7 +36,8 @@ class Draws(Dataset):
 
     def __getitem__(self, index):
         key = lnb.random.next_key()
-        drawn = np.random.rand(), random.random(), float(lnb.random.rand()), key.words[0] + key.stream / 1024
+        library = lnb.random.host().random_sample()        # the state of lnb.random.rand, without its kernels
+        drawn = np.random.rand(), random.random(), library, key.words[0] + key.stream / 1024
         return np.array([*drawn, get_worker_info().id])
 
 
