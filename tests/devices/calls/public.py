@@ -16,7 +16,9 @@ EXCUSED = {
         "broadcast_shapes lib.stride_tricks.broadcast_shapes einsum_path iscomplexobj isrealobj isscalar "
         "isfortran ndim shape size einops.parse_shape Tensor.shape Tensor.ndim Tensor.size Tensor.dtype "
         "Tensor.device Tensor.itemsize Tensor.nbytes Tensor.strides Tensor.flags Tensor.__len__ Tensor.flops "
-        "Tensor.is_leaf Tensor.requires_grad Tensor.__dlpack_device__ nn.functional.one_axis",
+        "Tensor.is_leaf Tensor.requires_grad Tensor.__dlpack_device__ nn.functional.one_axis "
+        "Tensor.is_cpu Tensor.is_gpu Tensor.path nn.Row nn.Summary nn.summary nn.auto_repr "
+        "nn.set_state_dict_pass_attr",
     "gives values to the host, which is what it is for; every test reads with it":
         "Tensor.item Tensor.tolist Tensor.numpy Tensor.to_host Tensor.__array__ Tensor.__bool__ Tensor.__int__ "
         "Tensor.__float__ Tensor.__complex__ Tensor.__index__ Tensor.tobytes Tensor.tofile "
@@ -27,7 +29,8 @@ EXCUSED = {
         "Tensor.__array_namespace__ Tensor.to_numpy Tensor.mlx Tensor.eval",
     "keeps the graph, the same on every device: tests/autograd":
         "Tensor.backward Tensor.grad Tensor.retain_grad Tensor.zero_grad "
-        "Tensor.register_post_accumulate_grad_hook autograd.set_detect_anomaly autograd.once_differentiable",
+        "Tensor.clear_node Tensor.register_post_accumulate_grad_hook autograd.set_detect_anomaly "
+        "autograd.once_differentiable",
     "part of how tensors are made, no name for users":
         "Tensor.check_writable Tensor.element Tensor.mark_written Tensor.moved Tensor.refresh Tensor.share "
         "Tensor.update Tensor.write Tensor.version Tensor.root Tensor.raw Tensor.node Tensor.steps Tensor.storage "
@@ -35,12 +38,15 @@ EXCUSED = {
     "a setting of the process or the thread":
         "default_device set_default_device default_dtype set_default_dtype devices synchronize get_num_threads "
         "set_num_threads count_flops grad_enabled is_grad_enabled random.seed random.host "
-        "random.get_seed random.get_state random.set_state",
+        "random.get_seed random.get_state random.set_state random.get_rng_state random.set_rng_state flops_enabled",
+    "moves between devices: tests/test_lucid_spellings.py":
+        "Tensor.free Tensor.is_free Tensor.is_all_free",
     "keys, bytes and generators of the host":
         "random.key random.split random.next_key random.Key random.bytes random.default_rng random.Generator "
         "random.RandomState",
     "a base class, or what others are called through":
-        "nn.Module nn.RNNBase nn.RNNCellBase optim.Optimizer nn.utils.rnn.PackedSequence",
+        "nn.Module nn.RNNBase nn.RNNCellBase optim.Optimizer nn.utils.rnn.PackedSequence "
+        "nn.UninitializedBuffer nn.UninitializedParameter",
 }
 
 
