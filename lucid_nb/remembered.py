@@ -29,6 +29,7 @@ from .shapes import Shape, product
 from .tape import Node, Port, anywhere, modes, outside, place_of
 
 PLAIN = frozenset({int, bool, float, str, NoneType})
+INTEGERS = {int}
 LIMIT = 512                     # kinds of calls of one function
 CONSTANTS, LARGEST = 64, 4096   # how many constants are kept, and how many elements one may have
 getframe = sys._getframe
@@ -58,26 +59,30 @@ class Noted(NamedTuple):
 class Remembered:
     """What calls of one kind come to."""
 
-    __slots__ = ("constants", "forward", "index", "kept", "like", "op", "order", "params", "ports", "records", "table")
+    __slots__ = ("constants", "forward", "index", "is_plain", "kept", "like", "op", "order", "params", "ports",
+                 "records", "table")
 
     def __init__(self, op: Primitive, order: list[int], constants: list[Tensor], params: Params, index: int | None,
-                 table: backend.Table) -> None:
-        self.op, self.order, self.constants, self.params, self.index = op, order, constants, params or {}, index
+                 table: backend.Table, count: int) -> None:
+        self.op, self.constants, self.params, self.index = op, constants, params or {}, index
+        self.order = order                  # numbers of operands among the arguments and then the constants
+        self.is_plain = order == [*range(count)]
         self.forward, self.table, self.records = op.forward, table, op.is_differentiable
         self.kept = tuple([len(order) if number == RESULT else number for number in op.keeps])
         self.like: Any = None               # as of a node; known when the first call has been recorded
         self.ports: list[int] = []          # results, if there are several, that lead to it
 
-    def run(self, tensors: list[Tensor], frame: FrameType) -> Any:
-        """The result for these arguments; `frame` is the caller's."""
-        if self.constants:
-            tensors = tensors + self.constants
-        inputs = [tensors[number] for number in self.order]
-        result = self.forward(self.table, *[x.raw for x in inputs], **self.params)
-        if self.records and (not anywhere.blocks or modes.enabled):
-            edges = tuple([x.node for x in inputs])
+    def run(self, tensors: list[Tensor], raws: list[Any], wants: bool, frame: FrameType) -> Any:
+        """The result for these arguments, of which some or none want a gradient; `frame` is the caller's."""
+        if not self.is_plain:
+            every = tensors + self.constants
+            tensors = [every[number] for number in self.order]
+            raws = [x.raw for x in tensors]
+        result = self.forward(self.table, *raws, **self.params)
+        if wants and self.records and (not anywhere.blocks or modes.enabled):
+            edges = tuple([x.node for x in tensors])
             if edges.count(None) != len(edges):
-                return self._recorded(inputs, edges, result, frame)
+                return self._recorded(tensors, edges, result, frame)
         if type(result) is not tuple:
             return fresh(result)
         return tuple(map(fresh, result)) if self.index is None else fresh(result[self.index])
@@ -100,15 +105,15 @@ class Remembered:
         return found if self.index is None else found[self.index]
 
     def _learn(self, outputs: tuple[Tensor, ...]) -> None:
-        """How results were recorded."""
+        """How results were recorded; `like`, by which other threads see that it is known, comes last."""
         nodes = [x.node for x in outputs]
-        self.records = any(node is not None for node in nodes)
-        for number, node in enumerate(nodes):
-            if type(node) is Port:
-                if self.index in (None, number):         # nobody has the others
-                    self.ports.append(number)
-                node = node.node
-            self.like = self.like if node is None else node.like
+        self.ports = [number for number, node in enumerate(nodes)          # nobody has others than the one that is given
+                      if type(node) is Port and self.index in (None, number)]
+        node = next((node for node in nodes if node is not None), None)
+        if node is None:
+            self.records = False
+        else:
+            self.like = (node.node if type(node) is Port else node).like
 
 
 def remembered(function: Callable) -> Callable:
@@ -120,6 +125,8 @@ def remembered(function: Callable) -> Callable:
     def call(*arguments: Any, **options: Any) -> Any:
         key: list[Any] = []
         tensors: list[Tensor] = []
+        raws: list[Any] = []
+        wants = False
         for x in (*arguments, *options.values()) if options else arguments:
             kind = type(x)
             if kind in TENSORS:
@@ -129,10 +136,12 @@ def remembered(function: Callable) -> Callable:
                 if type(raw) not in backend.plain:
                     return function(*arguments, **options)
                 tensors.append(x)
+                raws.append(raw)
+                wants = wants or x.node is not None
                 key += (type(raw), raw.dtype, raw.shape)
             elif kind in PLAIN:
                 key += (kind, x or str(x))               # the zeros of both signs are equal
-            elif kind is tuple and (types := _types(x)):
+            elif kind is tuple and (types := tuple if {*map(type, x)} == INTEGERS else _types(x)):
                 key += (types, x)
             else:
                 return function(*arguments, **options)
@@ -147,7 +156,7 @@ def remembered(function: Callable) -> Callable:
         if not found or learners or (anywhere.blocks and modes.packing is not None):
             return function(*arguments, **options)
         try:
-            return found.run(tensors, getframe(1))  # type: ignore[union-attr]
+            return found.run(tensors, raws, wants, getframe(1))  # type: ignore[union-attr]
         except MemoryError:                              # the function's own road says how much
             return function(*arguments, **options)
     return call
@@ -197,7 +206,7 @@ def _what_it_comes_to(noted: list[Noted], tensors: list[Tensor], result: Any) ->
     order = [_place(value, [*tensors, *fixed]) for value in values]
     if None in order:
         return False
-    return Remembered(op, order, fixed, params, index, backend.of(tensors[0].raw))  # type: ignore[arg-type]
+    return Remembered(op, order, fixed, params, index, backend.of(tensors[0].raw), len(tensors))  # type: ignore[arg-type]
 
 
 def _place(x: Any, among: Sequence[Any]) -> int | None:

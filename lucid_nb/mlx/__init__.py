@@ -60,6 +60,13 @@ def synchronize() -> None:
     runtime.wait()
 
 
+def span(raw: Raw) -> tuple[int, int]:
+    """The smallest and the largest of some integers, in the memory that the host shares: it is read sooner than two
+    reductions are started and waited for."""
+    host = to_numpy(raw)
+    return int(host.min()), int(host.max())
+
+
 def start() -> None:
     """Start computing everything that is recorded; nobody waits."""
     runtime.join()
@@ -171,6 +178,12 @@ def log_softmax_grad(y: Raw, g: Raw, axis: int) -> Raw:
 def cross_entropy(logits: Raw, target: Raw, ignore_index: int) -> Raw:
     """The loss of each row."""
     return reductions.cross_entropy(logits, target, ignore_index)
+
+
+@entry
+def mean_cross_entropy(logits: Raw, target: Raw, ignore_index: int, count: float) -> Raw:
+    """The sum of the losses divided by a count."""
+    return reductions.mean(reductions.cross_entropy(logits, target, ignore_index), (0,), False, count)
 
 
 @entry

@@ -13,6 +13,7 @@ from ..backward import raw_runner
 from ..errors import DTypeError, IndexError, ShapeError
 from ..op import Info, Primitive
 from ..register import public
+from ..remembered import remembered
 from .logic import where
 from .movement import as_tensor, astype, permute_dims, reshape
 from .positions import span_of
@@ -42,6 +43,8 @@ _cross_entropy_grad = Primitive(
 
 
 def _mean_cross_entropy(table: Table, logits: Any, target: Any, ignore_index: int, count: float) -> Any:
+    if table.has("mean_cross_entropy"):
+        return table.mean_cross_entropy(logits, target, ignore_index, count)
     losses = table.cross_entropy(logits, target, ignore_index)
     return raw_runner.divide(raw_runner.sum(losses, axes=(0,), keepdims=False), count)
 
@@ -74,19 +77,26 @@ def cross_entropy(logits: Any, target: Any, /, *, ignore_index: int = -100, redu
     if reduction not in REDUCTIONS:
         raise ShapeError(f"cross_entropy: reduction {reduction!r} is unknown. Use one of {', '.join(REDUCTIONS)}.")
     check_target("cross_entropy", logits, target)
-    rows, shape = examples(_as(logits, dtypes.real_float("cross_entropy", logits.dtype, logits.device))), target.shape
+    real = dtypes.real_float("cross_entropy", logits.dtype, logits.device)
     try:
-        are_classes = check_classes("cross_entropy", target, rows.shape[1], ignore_index)
+        are_classes = check_classes("cross_entropy", target, logits.shape[min(logits.ndim - 1, 1)], ignore_index)
     except Unbatchable as reason:
         return batching.instead("losses_of_classes", reason, lambda scores, classes: cross_entropy(
             scores, classes, ignore_index=ignore_index, reduction="none"), logits, target, ignore_index, reduction)
-    classes = _as(target, dtypes.INT64)
-    given, params = (rows, classes if len(shape) == 1 else reshape(classes, -1)), {"ignore_index": ignore_index}
+    counted = target.size if are_classes or reduction != "mean" else int(sum(target != ignore_index).item())
+    return _of_classes(_as(logits, real), target, ignore_index, reduction, float(max(counted, 1)))
+
+
+@remembered
+def _of_classes(logits: Tensor, target: Tensor, ignore_index: int, reduction: str, count: float) -> Tensor:
+    """`cross_entropy` of what was checked; the mean is over a count."""
+    shape, classes = target.shape, _as(target, dtypes.INT64)
+    given, params = (examples(logits), classes if len(shape) == 1 else reshape(classes, -1)), {
+        "ignore_index": ignore_index}
     if reduction == "mean":
-        counted = target.size if are_classes else int(sum(target != ignore_index).item())
-        return apply(_mean, given, params | {"count": float(max(counted, 1))})
+        return apply(_mean, given, params | {"count": count})
     losses = apply(_cross_entropy, given, params)
-    return sum(losses) if reduction == "sum" else reshape(losses, shape)
+    return sum(losses) if reduction == "sum" else losses if losses.shape == shape else reshape(losses, shape)
 
 
 def _as(x: Tensor, dtype: np.dtype) -> Tensor:

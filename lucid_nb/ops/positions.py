@@ -127,18 +127,14 @@ def counted_from_front(op: str, positions: Positions, axis: int, size: int) -> P
 
 def extremes(positions: Positions) -> tuple[int, int]:
     """The smallest and the largest of some integers: all that is read on the host of those on a device."""
+    found: tuple[int, int]
     if isinstance(positions, Tensor):
-        return _extremes_there(backend.of(positions.raw), positions)
+        found = backend.of(positions.raw).span(positions.raw)
+        return found
     if positions.size > FEW and positions.dtype == np.int64:
-        found: tuple[int, int] = backend.table("cpu").span(positions)
+        found = backend.table("cpu").span(positions)
         return found
     return int(np.minimum.reduce(positions, None)), int(np.maximum.reduce(positions, None))
-
-
-def _extremes_there(table: backend.Table, x: Tensor) -> tuple[int, int]:
-    axes = tuple(range(x.ndim))
-    low, high = [table.reduce(kind, x.raw, axes, False, x.dtype) for kind in ("min", "max")]
-    return int(table.to_numpy(low)), int(table.to_numpy(high))
 
 
 def changed(positions: Tensor, name: str, number: int) -> Tensor:
