@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from pretrained import RATE, files_of, recorded
+from published import RATE, files_of, recorded
 
 import lucid_nb as lnb
 from lucid_nb import nn

