@@ -93,14 +93,18 @@ def _like_sequence(like: Sequence, parts: list) -> Any:
     return parts
 
 
+def is_plain(tensor: Tensor) -> bool:
+    """Is it on the host and without a graph? NumPy serves it then, and a worker need not load the kernels."""
+    return type(tensor.refresh().raw) is np.ndarray and tensor.node is None
+
+
 def _stacked_tensors(samples: Sequence[Any]) -> Tensor:
     """Tensors of one shape along a new first axis; on the host, where no gradient and no other device is asked for."""
     strangers = [type(sample).__name__ for sample in samples if not isinstance(sample, Tensor)]
     _check_alike("type", ["Tensor", *strangers])
     _check_alike("shape", [sample.shape for sample in samples])
-    raws = [sample.refresh().raw for sample in samples]
-    if all([type(raw) is np.ndarray and sample.node is None for raw, sample in zip(raws, samples)]):
-        return Tensor(np.stack(raws))
+    if all(map(is_plain, samples)):
+        return Tensor(np.stack([sample.raw for sample in samples]))
     return concat([sample.reshape(1, *sample.shape) for sample in samples])
 
 

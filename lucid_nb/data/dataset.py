@@ -8,7 +8,7 @@ import numpy as np
 from ..array import Tensor
 from ..creation import asarray
 from ..errors import ConfigError, IndexError, ShapeError
-from .collate import default_collate
+from .collate import default_collate, is_plain
 from .streams import drawn, host_generator
 
 
@@ -85,7 +85,9 @@ class TensorDataset(Dataset):
 
     def batch(self, indices: Sequence[int]) -> tuple[Tensor, ...]:
         """The samples of these indices, stacked."""
-        rows = np.asarray(indices, np.int64)
+        rows, count = np.asarray(indices, np.int64), len(self)
+        if all(map(is_plain, self.tensors)) and (-count <= rows).all() and (rows < count).all():
+            return tuple(Tensor(tensor.raw[rows]) for tensor in self.tensors)
         return tuple(tensor[rows] for tensor in self.tensors)
 
     def to(self, device: Any) -> "TensorDataset":

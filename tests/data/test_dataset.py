@@ -50,6 +50,11 @@ def test_tensor_dataset_gives_rows_and_batches():
     assert np.array_equal(image.numpy(), images[2]) and label.item() == 0
     batch = rows.batch([3, 0, 3])
     assert np.array_equal(batch[0].numpy(), images[[3, 0, 3]]) and batch[1].tolist() == [2, 3, 2]
+    weights = lnb.ones(4, requires_grad=True)
+    TensorDataset(weights).batch([1, 1, -1])[0].sum().backward()
+    assert weights.grad.tolist() == [0, 2, 0, 1]
+    with pytest.raises(lnb.IndexError):
+        rows.batch([0, 4])
 
 
 @pytest.mark.parametrize("tensors", [(), (np.ones(2), np.ones(3)), (np.float32(1),)])
