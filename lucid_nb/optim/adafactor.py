@@ -11,6 +11,7 @@ from ..dtypes import BFLOAT16, FLOAT16
 from ..errors import StateError
 from ..ops.extremes import maximum
 from .optimizer import Choice, Group, Optimizer
+from .rule import next_step
 from .step import compute_dtype, sign_of
 
 
@@ -60,7 +61,7 @@ class Adafactor(Optimizer):
         """The new value of one parameter, after renewing its state."""
         if not param.size:
             return param.detach()
-        step = state["step"] = int(state.get("step", 0)) + 1
+        step = next_step(state)
         dtype, lr, (eps, least) = compute_dtype(param.dtype), group["lr"], group["eps"]
         eps = _epsilon(param.dtype) if eps is None else eps
         value, g = param.detach().astype(dtype), gradient.detach().astype(dtype) * sign_of(group)

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..expr import Expr, Vocabulary
 from .optimizer import Choice, Group
-from .rule import Rule, RuleOptimizer
+from .rule import Rule, RuleOptimizer, next_step
 from .step import Step, downhill, sign_of
 
 
@@ -43,7 +43,7 @@ class Adagrad(RuleOptimizer):
 
     def rule(self, state: dict[str, Any], group: Group) -> Rule:
         """The next step of one parameter."""
-        step = state["step"] = int(state.get("step", 0)) + 1
+        step = next_step(state)
         return add_squares, self.parts, (group["lr"] / (1 + (step - 1) * group["lr_decay"]), group["eps"],
                                          group["weight_decay"], sign_of(group))
 
@@ -77,7 +77,7 @@ class Adadelta(RuleOptimizer):
 
     def rule(self, state: dict[str, Any], group: Group) -> Rule:
         """The next step of one parameter."""
-        state["step"] = int(state.get("step", 0)) + 1
+        next_step(state)
         rho = group["rho"]
         return match_units, self.parts, (group["lr"], group["eps"], rho, 1 - rho, group["weight_decay"], sign_of(group))
 
@@ -112,7 +112,7 @@ class RMSprop(RuleOptimizer):
 
     def rule(self, state: dict[str, Any], group: Group) -> Rule:
         """The next step of one parameter."""
-        state["step"] = int(state.get("step", 0)) + 1
+        next_step(state)
         alpha, momentum = group["alpha"], group["momentum"]
         numbers = (group["lr"], group["eps"], alpha, 1 - alpha, group["weight_decay"], sign_of(group))
         names = ("square_avg", *("grad_avg",) * bool(group["centered"]), *("momentum_buffer",) * bool(momentum))

@@ -7,11 +7,20 @@ from typing import Any
 
 from ..expr import Expr, Vocabulary
 from .optimizer import Choice, Group
-from .rule import Rule, RuleOptimizer
+from .rule import Rule, RuleOptimizer, next_step
 from .step import Step, downhill, sign_of
 
 
-class Adam(RuleOptimizer):
+class MomentOptimizer(RuleOptimizer):
+    """Base of Adam and its kin, which have the settings lr, betas, eps and weight_decay."""
+
+    def check(self, group: Group) -> None:
+        """Refuse settings that are out of range."""
+        self.refuse_negative(group, "lr", "eps", "weight_decay")
+        self.refuse_betas(group)
+
+
+class Adam(MomentOptimizer):
     """Adam: steps by the mean of gradients over the root of the mean of their squares, both without start-up bias.
 
     `weight_decay` adds weight_decay * p to the gradient, with `decoupled_weight_decay` it works as in AdamW; `amsgrad`
@@ -37,14 +46,9 @@ class Adam(RuleOptimizer):
             lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize,
             differentiable=differentiable, decoupled_weight_decay=decoupled_weight_decay))
 
-    def check(self, group: Group) -> None:
-        """Refuse settings that are out of range."""
-        self.refuse_negative(group, "lr", "eps", "weight_decay")
-        self.refuse_betas(group)
-
     def rule(self, state: dict[str, Any], group: Group) -> Rule:
         """The next step of one parameter."""
-        step = state["step"] = int(state.get("step", 0)) + 1
+        step = next_step(state)
         numbers = _numbers(step, group["lr"], *group["betas"], group["eps"], group["weight_decay"],
                            group.get("decoupled_weight_decay", False), sign_of(group))
         if group["amsgrad"]:

@@ -6,15 +6,15 @@ from functools import lru_cache
 from typing import Any
 
 from ..expr import Expr, Vocabulary
-from .adam import moments
+from .adam import MomentOptimizer, moments
 from .optimizer import Choice, Group
-from .rule import Rule, RuleOptimizer
+from .rule import Rule, RuleOptimizer, next_step
 from .step import Step, downhill, sign_of
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
-class NAdam(RuleOptimizer):
+class NAdam(MomentOptimizer):
     """Adam with Nesterov's momentum, whose weight grows towards beta1 as `momentum_decay` says.
 
     The momentum of step t is beta1 * (1 - 0.96**(t * momentum_decay) / 2). `weight_decay` adds weight_decay * p to the
@@ -41,12 +41,12 @@ class NAdam(RuleOptimizer):
 
     def check(self, group: Group) -> None:
         """Refuse settings that are out of range."""
-        self.refuse_negative(group, "lr", "eps", "weight_decay", "momentum_decay")
-        self.refuse_betas(group)
+        super().check(group)
+        self.refuse_negative(group, "momentum_decay")
 
     def rule(self, state: dict[str, Any], group: Group) -> Rule:
         """The next step of one parameter."""
-        step = state["step"] = int(state.get("step", 0)) + 1
+        step = next_step(state)
         lr, (beta1, beta2) = group["lr"], group["betas"]
         now, then = (beta1 * (1 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1))
         product = state["mu_product"] = float(state.get("mu_product", 1.0)) * now
@@ -55,7 +55,7 @@ class NAdam(RuleOptimizer):
         return look_ahead, MOMENTS, numbers
 
 
-class RAdam(RuleOptimizer):
+class RAdam(MomentOptimizer):
     """Adam that takes plain steps of momentum until the variance of its divisor is known, then rectified ones.
 
     `weight_decay` adds weight_decay * p to the gradient, with `decoupled_weight_decay` it shrinks the parameters as in
@@ -81,14 +81,9 @@ class RAdam(RuleOptimizer):
             lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize,
             decoupled_weight_decay=decoupled_weight_decay, differentiable=differentiable))
 
-    def check(self, group: Group) -> None:
-        """Refuse settings that are out of range."""
-        self.refuse_negative(group, "lr", "eps", "weight_decay")
-        self.refuse_betas(group)
-
     def rule(self, state: dict[str, Any], group: Group) -> Rule:
         """The next step of one parameter."""
-        step = state["step"] = int(state.get("step", 0)) + 1
+        step = next_step(state)
         beta1, beta2 = group["betas"]
         size, rectifier = group["lr"] / (1 - beta1 ** step), _rectifier(step, beta2)
         shared = (1 - beta1, beta2, 1 - beta2, *decays(group), sign_of(group))
@@ -97,7 +92,7 @@ class RAdam(RuleOptimizer):
         return rectify, MOMENTS, (size * rectifier * math.sqrt(1 - beta2 ** step), group["eps"], *shared)
 
 
-class Adamax(RuleOptimizer):
+class Adamax(MomentOptimizer):
     """Adam with the largest gradient so far, decayed, in place of the root of the mean square.
 
     `weight_decay` adds weight_decay * p to the gradient; `maximize` climbs.
@@ -119,14 +114,9 @@ class Adamax(RuleOptimizer):
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize,
                                       differentiable=differentiable))
 
-    def check(self, group: Group) -> None:
-        """Refuse settings that are out of range."""
-        self.refuse_negative(group, "lr", "eps", "weight_decay")
-        self.refuse_betas(group)
-
     def rule(self, state: dict[str, Any], group: Group) -> Rule:
         """The next step of one parameter."""
-        step = state["step"] = int(state.get("step", 0)) + 1
+        step = next_step(state)
         beta1, beta2 = group["betas"]
         numbers = (group["lr"] / (1 - beta1 ** step), group["eps"], 1 - beta1, beta2, group["weight_decay"],
                    sign_of(group))

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..expr import Expr, Vocabulary
 from .optimizer import Choice, Group
-from .rule import Rule, RuleOptimizer
+from .rule import Rule, RuleOptimizer, next_step
 from .step import Step, downhill, sign_of
 
 
@@ -43,7 +43,7 @@ class ASGD(RuleOptimizer):
     def rule(self, state: dict[str, Any], group: Group) -> Rule:
         """The next step of one parameter, at the rate that the step before has left."""
         lr, lambd = group["lr"], group["lambd"]
-        step = state["step"] = int(state.get("step", 0)) + 1
+        step = next_step(state)
         rate, share = (float(state.get(name, value)) for name, value in (("eta", float(lr)), ("mu", 1.0)))
         state["eta"], state["mu"] = lr / (1 + lambd * lr * step) ** group["alpha"], 1 / max(1.0, step - group["t0"])
         numbers = rate, 1 - lambd * rate, group["weight_decay"], sign_of(group)

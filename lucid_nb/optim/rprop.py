@@ -5,7 +5,7 @@ from typing import Any
 
 from ..expr import Expr, Vocabulary
 from .optimizer import Choice, Group
-from .rule import Rule, RuleOptimizer
+from .rule import Rule, RuleOptimizer, next_step
 from .step import Step, sign_of
 
 
@@ -47,7 +47,7 @@ class Rprop(RuleOptimizer):
 
     def rule(self, state: dict[str, Any], group: Group) -> Rule:
         """The next step of one parameter."""
-        state["step"] = int(state.get("step", 0)) + 1
+        next_step(state)
         return resile, self.parts, (*group["etas"], *group["step_sizes"], sign_of(group))
 
 

@@ -22,6 +22,12 @@ Rule = tuple[Step, Sequence[str], tuple[float, ...]]
 Item = tuple[Tensor, dict[str, Any], Sequence[str], list[Any], Step, tuple[float, ...]]
 
 
+def next_step(state: dict[str, Any]) -> int:
+    """Count a step of a parameter; gives its number, from 1 on."""
+    state["step"] = number = int(state.get("step", 0)) + 1
+    return number
+
+
 class RuleOptimizer(Optimizer):
     """Base of the optimizers that give `rule(state, group)` instead of `update`.
 
