@@ -31,7 +31,6 @@ from .tensors import (
     CLEAR,
     ELLIPSIS,
     FALSE,
-    FEW,
     GENERATION,
     GET_ITEM,
     INTEGER_TYPE,
@@ -65,6 +64,7 @@ from .tensors import (
 
 ITEM_SIZE = 5              # word of a dtype
 LENGTH, ITEMS = 2, 3       # words of a tuple
+MANY = 1 << 15             # positions, or elements of a mask, below which kernels take longer than NumPy
 
 
 @scalar
@@ -219,8 +219,8 @@ def few_places(tensors, raw, index):
     """Few positions in a small array, or a mask of one, as an array; 0 for any other index."""
     python = word(tensors, PYTHON)
     places = index if word(index, TYPE) == word(python, ARRAY_TYPE) else raw_of(tensors, index)
-    if places == 0 or half_word(places, NDIM_INT32) == 0 or elements_of(places) > FEW or (
-            half_word(raw, NDIM_INT32) != 1 and elements_of(raw) > FEW):
+    if places == 0 or half_word(places, NDIM_INT32) == 0 or elements_of(places) > MANY or (
+            half_word(raw, NDIM_INT32) != 1 and elements_of(raw) > MANY):
         return np.int64(0)
     return places if half_word(word(places, DESCRIPTOR), TYPE_NUMBER_INT32) <= ULONGLONG else np.int64(0)
 
