@@ -107,7 +107,7 @@ class Remembered:
     def _learn(self, outputs: tuple[Tensor, ...]) -> None:
         """How results were recorded; `like`, by which other threads see that it is known, comes last."""
         nodes = [x.node for x in outputs]
-        self.ports = [number for number, node in enumerate(nodes)          # nobody has others than the one that is given
+        self.ports = [number for number, node in enumerate(nodes)          # of several, the caller may have one alone
                       if type(node) is Port and self.index in (None, number)]
         node = next((node for node in nodes if node is not None), None)
         if node is None:
