@@ -1,15 +1,18 @@
 """The operators, by the cases of the standard: each is one node with inputs and outputs."""
 
 import numpy as np
+import onnx
 import pytest
 
 import lucid_nb as lnb
 from lucid_nb.errors import BackendError, ConfigError
 from lucid_nb.onnx.table import entries
+from lucid_nb.register import functions
 from lucid_nb.testing import check_grad
 
 from . import cases
 
+USUAL = {onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.BOOL}
 
 def run(case):
     """The model of a case gives what it should."""
@@ -27,13 +30,15 @@ def names(kind):
 
 
 def first_of_each(chosen):
-    """The first case of one node of each operator."""
+    """A case of one node of each operator, in float32 where there is one; not of what is a function of ours by name."""
     found = {}
     for name in chosen:
         graph = cases.model_of(cases.every("node")[name]).graph
-        if len(graph.node) == 1:
-            found.setdefault(graph.node[0].op_type, name)
-    return list(found.values())
+        word = graph.node[0].op_type
+        if len(graph.node) == 1 and word.lower() not in functions:
+            kinds = {value.type.tensor_type.elem_type for value in graph.input}
+            found.setdefault((word, not kinds <= USUAL), name)
+    return [name for (word, is_rare), name in sorted(found.items()) if not is_rare or (word, False) not in found]
 
 
 def check_all(kind, chosen):
@@ -50,7 +55,7 @@ def check_all(kind, chosen):
 def test_first_case_of_each_operator_holds():
     """The others are in the sweep: making all kernels for all dtypes takes a minute."""
     chosen = first_of_each(names("node"))
-    assert len(chosen) > 160
+    assert len(chosen) > 110
     check_all("node", chosen)
 
 
@@ -96,7 +101,7 @@ GRADIENTS = {
                       [(1, 2, 3, 3), (2, 2, 2, 2)]),
     "AveragePool": ({"kernel_shape": [2, 2], "dilations": [2, 1], "pads": [1, 0, 0, 1]}, [(1, 2, 5, 4)]),
     "Resize": ({"mode": "cubic"}, [(1, 1, 3, 4)]),
-    "DeformConv": ({"kernel_shape": [2, 2]}, [(1, 2, 4, 4), (2, 2, 2, 2), (1, 8, 3, 3)]),
+    "DeformConv": ({"kernel_shape": [1, 2]}, [(1, 1, 3, 3), (1, 1, 1, 2), (1, 4, 3, 2)]),
     "LinearAttention": ({"q_num_heads": 2, "kv_num_heads": 1, "update_rule": "delta"},
                         [(1, 3, 4), (1, 3, 2), (1, 3, 2), None, None, (1, 3, 1)])}
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import BackendError, ShapeError
+from ...errors import BackendError
 from ..library import library, number_of
 from .sizes import Size, is_fixed
 
@@ -129,6 +129,6 @@ class Writer:
         return self.node("Transpose", x, perm=list(axes))
 
 
-def refused(op: str, what: str) -> ShapeError:
+def refused(op: str, what: str) -> BackendError:
     """The error of a call that the standard has no words for."""
-    return ShapeError(f"onnx.export: {op} {what}")
+    return BackendError(f"onnx.export: {op} {what}")
