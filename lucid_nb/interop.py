@@ -137,7 +137,7 @@ def evaluated(self: Tensor) -> Tensor:
 def zero(self: Tensor) -> None:
     """Fill with 0; also a leaf that requires grad."""
     with grad_mode(False):
-        self.write(fresh(backend.of(self.raw).from_numpy(np.zeros((), self.dtype))), "zero")
+        self.write(fresh(backend.of(self.raw).full((), 0, self.dtype)), "zero")
 
 
 def clear_node(self: Tensor, clear_op: bool = True) -> None:

@@ -10,6 +10,7 @@ from ..array import Tensor
 from ..errors import DTypeError, ShapeError
 from ..register import public, short
 from .arithmetic import subtract
+from .hosted import check_one_device
 from .logic import not_equal
 from .movement import as_tensor, astype, broadcast_to, concat, reshape
 from .places import pair
@@ -175,6 +176,7 @@ def gradient(f: Any, *spacing: Any, axis: SomeAxes = None, edge_order: int = 1) 
     >>> lnb.gradient(lnb.tensor([1.0, 4.0, 9.0]))
     tensor([3., 4., 5.])
     """
+    check_one_device("gradient", f, *spacing)
     f = as_tensor("gradient", f)
     axes = shapes.normalize_axes("gradient", axis if axis is None or isinstance(axis, int) else tuple(axis), f.ndim)
     if edge_order not in (1, 2):
