@@ -31,6 +31,8 @@ bench: $(VENV)/.installed-bench  ## time beside PyTorch (installs it: large), me
 	$(RUN) bench/network.py $(if $(LUCID_PYTHON),--lucid-python $(LUCID_PYTHON))
 	$(RUN) bench/network.py --threads 2
 	$(RUN) bench/memory.py
+	$(RUN) bench/loading.py --anyway
+	$(RUN) bench/pretrained.py --anyway
 	$(RUN) bench/loader.py
 	$(RUN) bench/differentiation.py
 	$(RUN) bench/against_torch.py

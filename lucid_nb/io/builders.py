@@ -1,6 +1,6 @@
 """What a pickle of NumPy arrays may ask for, and what is made instead: tensors, dtypes, numbers and containers."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from math import prod
 from typing import Any
@@ -136,6 +136,12 @@ def ordered(machine: Machine, pairs: Iterable[Any] = ()) -> OrderedDict:
     return OrderedDict((key_of(key), value) for key, value in items)
 
 
+def _counter(machine: Machine, counts: dict[Any, int]) -> Counter:
+    """A Counter, in which schedules keep their milestones."""
+    machine.spend(len(counts))
+    return Counter({key_of(key): count + 0 for key, count in counts.items()})
+
+
 def _no_state(machine: Machine, made: OrderedDict, state: Any) -> None:
     """PyTorch hangs the versions of its modules on the dict; no weights."""
 
@@ -144,7 +150,8 @@ def of_numpy(device: str) -> dict[tuple[str, str], Any]:
     """{(module, name): builder}, under the names of every version of NumPy and Python."""
     found: dict[tuple[str, str], Any] = {
         ("numpy", "ndarray"): _no_bytes, ("numpy", "dtype"): _new_dtype, ("ml_dtypes", "bfloat16"): _bfloat16,
-        ("_codecs", "encode"): _encode, ("collections", "OrderedDict"): ordered}
+        ("_codecs", "encode"): _encode, ("collections", "OrderedDict"): ordered,
+        ("collections", "Counter"): _counter}
     for package in ("numpy.core", "numpy._core"):
         found[f"{package}.multiarray", "_reconstruct"] = _reconstruct
         found[f"{package}.multiarray", "scalar"] = _scalar

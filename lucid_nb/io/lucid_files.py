@@ -5,7 +5,7 @@ arrays. What is written here lucid 2.10 reads.
 """
 
 import pickle
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -71,8 +71,8 @@ def plain(value: Any, where: str, depth: int = 0) -> Any:
     if type(value) in EXACT or (isinstance(value, np.generic) and dtypes.is_supported(value.dtype)):
         return value
     if isinstance(value, Mapping):
-        items = [(_key(key, where), plain(part, f"{where}.{key}", depth + 1)) for key, part in value.items()]
-        return OrderedDict(items) if isinstance(value, OrderedDict) else dict(items)
+        kind: Any = type(value) if type(value) in (OrderedDict, Counter) else dict
+        return kind({_key(key, where): plain(part, f"{where}.{key}", depth + 1) for key, part in value.items()})
     if isinstance(value, (list, tuple, set)):
         parts = [plain(part, f"{where}[{index}]", depth + 1) for index, part in enumerate(value)]
         return list(parts) if isinstance(value, list) else tuple(parts) if isinstance(value, tuple) else set(parts)

@@ -82,6 +82,26 @@ def test_optimizers_are_saved_by_their_state(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["o.lcd"]
 
 
+def test_schedules_are_saved_by_their_state(tmp_path):
+    """Of all, the one that remembers more than numbers: a Counter of milestones, one of them twice."""
+    def schedule():
+        optimizer = optim.SGD([lnb.zeros(1, requires_grad=True)], lr=1.0)
+        return optimizer, optim.lr_scheduler.MultiStepLR(optimizer, [2, 5, 5])
+    optimizer, first = schedule()
+    again, second = schedule()
+    optimizer.step()
+    first.step()
+    lnb.save(first, tmp_path / "s.lcd")
+    lnb.save(optimizer, tmp_path / "o.lcd")
+    again.load_state_dict(lnb.load(tmp_path / "o.lcd"))
+    second.load_state_dict(lnb.load(tmp_path / "s.lcd"))
+    for _ in range(6):
+        for part in (optimizer, first, again, second):
+            part.step()
+        assert again.param_groups[0]["lr"] == optimizer.param_groups[0]["lr"]
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(1e-3)
+
+
 def test_a_missing_suffix_is_lucids(tmp_path):
     assert lnb.save(lnb.ones(2), tmp_path / "t").name == "t.lct"
     assert lnb.save({"a": lnb.ones(2)}, tmp_path / "d").name == "d.lcd"
