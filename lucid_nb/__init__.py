@@ -192,7 +192,8 @@ __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
 globals().update(_functions)
 _SUBPACKAGES = {"autograd", "fft", "nn", "special", "optim", "models", "data", "testing", "config", "random", "lib",
-                "linalg", "visual", "einops", "onnx"}
+                "linalg", "visual", "einops", "onnx", "amp"}
+_OF_SUBPACKAGES = {"register_model": "models", "transforms": "data", "datasets": "data"}
 _THREADS = {"set_num_threads", "get_num_threads"}
 _OF_NUMPY = {"char", "ctypeslib", "emath", "exceptions", "ma", "polynomial", "rec", "strings", "typing"}
 
@@ -230,8 +231,8 @@ grad_enabled = is_grad_enabled
 def __getattr__(name: str) -> Any:
     if name in _SUBPACKAGES:
         return importlib.import_module(f".{name}", __name__)
-    if name == "register_model":
-        return importlib.import_module(".models", __name__).register_model
+    if name in _OF_SUBPACKAGES:
+        return getattr(importlib.import_module(f".{_OF_SUBPACKAGES[name]}", __name__), name)
     if name in _OF_NUMPY:                     # for data that no tensor holds
         return getattr(_numpy, name)
     if name in _THREADS:
@@ -262,4 +263,4 @@ _sys.modules[__name__].__class__ = _Package
 def __dir__() -> list[str]:
     plain = {name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _Module)}
     here = {"errors", "CONV_VIEW_LIMIT_MB", "ENABLE_FUSION", "__version__", "__array_namespace_info__"}
-    return sorted((plain - {"Any"}) | _SUBPACKAGES | _OF_NUMPY | _THREADS | here)
+    return sorted((plain - {"Any"}) | _SUBPACKAGES | {*_OF_SUBPACKAGES} | _OF_NUMPY | _THREADS | here)

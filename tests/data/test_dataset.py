@@ -160,3 +160,8 @@ def test_random_split_takes_a_generator_and_follows_the_library_seed():
         assert random_split(range(6), [3, 3], generator)[0].indices == expected
     with pytest.raises(lnb.ConfigError, match="both seed and generator"):
         random_split(range(6), [3, 3], 4, seed=4)
+
+
+def test_packages_are_found_where_lucid_has_them():
+    assert lnb.transforms is lnb.data.transforms and lnb.datasets is lnb.data.datasets
+    assert {"transforms", "datasets", "onnx", "amp", "register_model"} <= {*dir(lnb)}
