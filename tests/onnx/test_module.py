@@ -69,6 +69,17 @@ def test_a_model_learns():
     assert losses[-1] < losses[0]
 
 
+def test_a_model_goes_to_another_device():
+    pytest.importorskip("mlx.core", reason="mlx is not for this system")
+    x = RNG.normal(size=(2, 1, 5, 5)).astype(np.float32)
+    wanted = lnb.onnx.load(classifier())(x).detach().numpy()
+    found = lnb.onnx.load(classifier()).to("mlx")
+    for given in (x, lnb.asarray(x, device="mlx")):                # arrays go where the weights are
+        scores = found(given)
+        assert scores.device == "mlx"
+        np.testing.assert_allclose(scores.detach().to("cpu").numpy(), wanted, 1e-4, 1e-5)
+
+
 def test_control_flow_reads_values_around_it():
     body = helper.make_graph(
         [helper.make_node("Add", ["sum_in", "step"], ["sum_out"]), helper.make_node("Identity", ["sum_out"], ["row"]),

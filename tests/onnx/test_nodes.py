@@ -55,7 +55,7 @@ def check_all(kind, chosen):
 def test_first_case_of_each_operator_holds():
     """The others are in the sweep: making all kernels for all dtypes takes a minute."""
     chosen = first_of_each(names("node"))
-    assert len(chosen) > 110
+    assert len(chosen) > 90
     check_all("node", chosen)
 
 
