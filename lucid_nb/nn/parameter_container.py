@@ -41,10 +41,11 @@ class ParameterList(Module):
     ['0', '1', '2']
     """
 
-    def __init__(self, parameters: Iterable[Any] | None = None) -> None:
+    def __init__(self, values: Iterable[Any] | None = None, *, parameters: Iterable[Any] | None = None) -> None:
         super().__init__()
         self._size = 0
-        self.extend(() if parameters is None else parameters)
+        for given in (values, parameters):                   # PyTorch's name and lucid's
+            self.extend(() if given is None else given)
 
     def append(self, param: Any) -> Self:
         """Add a parameter at the end."""

@@ -1,5 +1,6 @@
 """What programs do with modules, run with both libraries: what they log must be the same. The oracle is PyTorch."""
 
+import inspect
 import warnings
 
 import numpy as np
@@ -215,3 +216,35 @@ def test_functions_of_torch_are_there():
                            "transfer_parametrizations_and_params"}, place
     assert np.all([hasattr(lnb.nn.utils, name) for name in torch.nn.utils.__all__ if name not in {
         "convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format", "skip_init", "stateless"}])
+
+
+# ------------------------------------------------------------------------------------------------- signatures
+LEFT_OUT = {"size_average", "reduce",                                # reduction says it since 2018
+            "min_value", "max_value",                                # min_val and max_val do
+            "_freeze", "_stacklevel", "out", "num_chunks", "args", "kwargs"}
+SAID_OTHERWISE = {"affine", "track_running_stats", "dim", "activation", "device", "dtype", "data", "nhead"}   # None
+
+
+def taken(kind):
+    """The arguments of a class or a function."""
+    return inspect.signature(kind).parameters
+
+
+@pytest.mark.parametrize("place", ["nn", "nn.functional", "nn.init"])
+def test_arguments_have_torch_s_names_places_and_defaults(place):
+    torch = pytest.importorskip("torch", reason="torch is in the extras dev and bench")
+    ours, theirs = lnb, torch
+    for part in place.split("."):
+        ours, theirs = getattr(ours, part), getattr(theirs, part)
+    compared = 0
+    for name in sorted({name for name in dir(theirs) if name[0] != "_"} & set(dir(ours)) - {"Buffer", "Parameter"}):
+        try:
+            wanted, found = taken(getattr(theirs, name)), taken(getattr(ours, name))
+        except (TypeError, ValueError):
+            continue                                                 # modules, and what is written in C++
+        names = [one for one in wanted if one not in LEFT_OUT]
+        assert [one for one in found if one in names] == names, name
+        assert {one: found[one].default for one in names if one not in SAID_OTHERWISE} == {
+            one: wanted[one].default for one in names if one not in SAID_OTHERWISE}, name
+        compared += 1
+    assert compared > 10
