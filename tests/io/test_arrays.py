@@ -131,6 +131,24 @@ def test_what_no_tensor_holds_is_refused(tmp_path):
             lnb.load(file)
 
 
+def test_absurd_sizes_are_refused(tmp_path):
+    """A header that promises more than any memory has, or than the file: alone, in an archive, and packed."""
+    for shape, text in (((10**15,), "memory"), ((2**62, 2**62), "damaged"), ((-4,), "damaged"), ((7,), "damaged")):
+        file = io.BytesIO()
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
+        (tmp_path / "x.npy").write_bytes(file.getvalue() + b"\0" * 48)
+        with pytest.raises(errors.LucidError, match=rf"load: .*(damaged|{text})"):
+            lnb.load(tmp_path / "x.npy")
+        for how in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            with zipfile.ZipFile(tmp_path / "x.npz", "w", how) as archive:
+                archive.writestr("../../a.npy", file.getvalue() + b"\0" * 48)
+            found = lnb.load(tmp_path / "x.npz")
+            assert list(found) == ["../../a"]             # a name only: nothing is unpacked by it
+            with pytest.raises(errors.LucidError, match=rf"load: .*(damaged|{text})"):
+                found["../../a"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.npy", "x.npz"]
+
+
 # ------------------------------------------------------------------------------------------ whole or not at all
 @pytest.mark.parametrize(("name", "write"), [
     ("x.npy", lambda path, x: lnb.save(path, x)), ("x.npz", lambda path, x: lnb.savez(path, x)),

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import lucid_nb as lnb
-from lucid_nb import backend, errors, nn, optim
+from lucid_nb import backend, errors, nn, optim, testing
 from lucid_nb.io import writing
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
+DTYPES = ["bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "complex128"]
 DEVICES = ["cpu", "mlx", pytest.param("cuda", marks=pytest.mark.cuda_simulator)]
 
 
@@ -45,6 +48,21 @@ def test_the_file_comes_first_in_numpys_calls(tmp_path):
     assert lnb.load(tmp_path / "list.npy").tolist() == [1, 2]
     with pytest.raises(errors.DTypeError, match="save: "):
         lnb.save(tmp_path / "x", tmp_path / "y")          # two paths: a text is no array
+
+
+@given(x=testing.arrays(st.sampled_from(DTYPES), testing.shapes()), name=st.text(st.characters(codec="utf-8")))
+def test_any_array_comes_back_by_any_name(tmp_path_factory, x, name):
+    folder = tmp_path_factory.getbasetemp()
+    for suffix in (".npz", ".safetensors", ".lcd"):
+        if (x.dtype == "complex128" and suffix == ".safetensors") or ("\0" in name and suffix == ".npz"):
+            continue
+        lnb.save({name: lnb.asarray(x), f"{name}2": x}, folder / f"any{suffix}")
+        found = lnb.load(folder / f"any{suffix}")
+        same(found[name], x)
+        same(found[f"{name}2"], x)
+    for suffix in (".npy", ".lct"):
+        lnb.save(x, folder / f"any{suffix}")
+        same(lnb.load(folder / f"any{suffix}"), x)
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".lcd"])
@@ -124,12 +142,13 @@ class Odd:
     ({"a": [X]}, "x.npz", TypeError, "save: 'a' is a list, not a tensor. Use .lcd"),
     ({"a": np.array(["b"])}, "x.safetensors", TypeError, "save: 'a' is <U1"),
     ({"a": X.astype("complex128")}, "x.safetensors", TypeError, "save: 'a' is complex128"),
+    ({"a\0": X}, "x.npz", ValueError, "save: the name 'a.x00' would end at its zero"),
     ({"a": lnb.ones(1, dtype=lnb.bfloat16)}, "x.npz", TypeError, "save: .npy files know no bfloat16"),
     ({"__metadata__": X}, "x.safetensors", ValueError, "save: __metadata__ is no name"),
     ({"a": {"b": [1, Odd()]}}, "x.lcd", ValueError, r"save: the state holds a Odd at 'a.b\[1\]'"),
     ({"a": {Odd: 1}}, "x.lcd", ValueError, r"save: 'a' has the key"),
     ({"a": np.array([None])}, "x.lcd", TypeError, "save: 'a' is object"),
-], ids=range(15))
+], ids=range(16))
 def test_what_a_format_does_not_hold_is_refused(tmp_path, obj, name, error, text):
     with pytest.raises(error, match=text) as caught:
         lnb.save(obj, tmp_path / name)
