@@ -57,7 +57,7 @@ def save_dict(path: Any, named: Mapping[str, np.ndarray]) -> None:
     """Write arrays to a .npz file under any names; numpy.savez takes none that are its own keywords."""
     cut = [name for name in named if "\0" in name]
     if cut:
-        raise ConfigError(f"save: the name {cut[0]!r} would end at its zero in a .npz file. Use another, or .safetensors.")
+        raise ConfigError(f"save: the name {cut[0]!r} would end at its zero in a .npz file. Use .safetensors.")
     found = {name: _content("save", array) for name, array in named.items()}
 
     def write(place: str) -> None:
