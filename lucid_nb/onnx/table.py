@@ -23,6 +23,7 @@ class Signature(NamedTuple):
     is_variadic: bool
     keywords: frozenset[str]
     required: frozenset[str]
+    least: int                          # inputs that there must be
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,12 @@ class Operator:
         keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
         object.__setattr__(self, "signature", Signature(
             positional, any(p.kind is p.VAR_POSITIONAL for p in parameters), frozenset([p.name for p in keywords]),
-            frozenset([p.name for p in keywords if p.default is p.empty and p.name != "node"])))
+            frozenset([p.name for p in keywords if p.default is p.empty and p.name != "node"]),
+            sum(1 for p in parameters if p.default is p.empty and p.name in positional)))
+
+    def __reduce__(self) -> tuple:
+        """Pickled by name: a handler may be no function of a module."""
+        return _entry, (self.domain, self.name, self.since)
 
     def is_fixed(self, number: int) -> bool:
         """Is an input no weight?"""
@@ -81,13 +87,16 @@ class Node:
 
     def _arguments(self, inputs: list[Any], attributes: dict[str, Any]) -> list[Any]:
         """The inputs, with attributes in the place of those that they became."""
-        positional, is_variadic, keywords, required = self.operator.signature
+        positional, is_variadic, keywords, required, least = self.operator.signature
         if len(inputs) > len(positional) and not is_variadic:
             raise ShapeError(f"onnx: {self.title} has {len(inputs)} inputs. The operator takes {len(positional)}.")
         for name in [name for name in positional[len(inputs):] if name in attributes]:
             place = positional.index(name)
             inputs += [None] * (place + 1 - len(inputs))
             inputs[place] = attributes.pop(name)
+        absent = [name for number, name in enumerate(positional[:least]) if number >= len(inputs)]
+        if absent:
+            raise ShapeError(f"onnx: {self.title} has {len(inputs)} inputs. It needs {', '.join(absent)}, too.")
         unknown, missing = sorted({*attributes} - keywords), sorted(required - {*attributes})
         if unknown or missing:
             what = f"has the attributes {unknown}, which it does not know" if unknown else f"lacks {missing}"
@@ -136,6 +145,10 @@ def required(name: str, domain: str, opset: int) -> Operator:
         raise BackendError(f"onnx: the operator {named(name, domain, opset)} is not supported. "
                            "lucid_nb.onnx.operators() lists those that are.")
     return found
+
+
+def _entry(domain: str, name: str, since: int) -> Operator:
+    return next(version for version in _table[domain, name] if version.since == since)
 
 
 def named(name: str, domain: str, opset: int) -> str:

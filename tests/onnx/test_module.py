@@ -1,5 +1,8 @@
 """Models as modules: parameters, inputs, subgraphs, training, and files that are not what they should be."""
 
+import copy
+import pickle
+
 import numpy as np
 import onnx
 import pytest
@@ -53,6 +56,15 @@ def test_parameters_and_buffers_have_the_names_of_initializers():
     found.load_state_dict({name: np.asarray(value.numpy()) * 0 for name, value in state.items() if name != "shape"},
                           strict=False)
     assert found(x).detach().numpy().max() == 0
+
+
+def test_models_are_copied_and_pickled():
+    found = lnb.onnx.load(classifier())
+    x = RNG.normal(size=(2, 1, 5, 5)).astype(np.float32)
+    for other in (copy.deepcopy(found), pickle.loads(pickle.dumps(found))):
+        np.testing.assert_array_equal(other(x).detach().numpy(), found(x).detach().numpy())
+        other.get_submodule("head").weight.detach()[...] = 0
+        assert other(x).detach().numpy().any() == 0 != found(x).detach().numpy().any()
 
 
 def test_a_model_learns():

@@ -5,7 +5,7 @@ import onnx
 import pytest
 
 import lucid_nb as lnb
-from lucid_nb.errors import BackendError, ConfigError
+from lucid_nb.errors import BackendError, ConfigError, ShapeError
 from lucid_nb.onnx.table import entries
 from lucid_nb.register import functions
 from lucid_nb.testing import check_grad
@@ -124,6 +124,8 @@ def test_unknown_operators_and_attributes_are_named():
         lnb.onnx.run_node("Nonsense", [])
     with pytest.raises(ConfigError, match=r"LeakyRelu of opset 28 has the attributes \['beta'\]"):
         lnb.onnx.run_node("LeakyRelu", [np.zeros(2)], {"beta": 1.0})
+    with pytest.raises(ShapeError, match=r"Add has 1 inputs\. It needs y, too"):
+        lnb.onnx.run_node("Add", [np.zeros(2)])
     with pytest.raises(ConfigError, match="MaxPool of opset 28 lacks"):
         lnb.onnx.run_node("MaxPool", [np.zeros((1, 1, 4, 4))])
 

@@ -73,6 +73,17 @@ def _topk(w: Writer, out: Value, x: Ref, count: int, axis: int, largest: bool) -
     return w.nodes_of("TopK", [x.name, w.shape([count])], 2, axis=axis, largest=int(largest), sorted=1)
 
 
+def _sorted(name: str, number: int) -> None:
+    @emits(name)
+    def emit(w: Writer, out: Value, x: Ref, axis: int, descending: bool) -> str:
+        whole = w.shape([x.shape[axis]])
+        return w.nodes_of("TopK", [x.name, whole], 2, axis=axis, largest=int(descending), sorted=1)[number]
+
+
+_sorted("sort", 0)
+_sorted("argsort", 1)
+
+
 @emits("cumsum")
 def _cumsum(w: Writer, out: Value, x: Ref, axis: int) -> str:
     return w.node("CumSum", x, w.constant(np.array(axis, np.int64)))

@@ -23,6 +23,11 @@ def _matmul(w: Writer, out: Value, a: Ref, b: Ref) -> str:
     return w.node("MatMul", a, b)
 
 
+@emits("det")
+def _det(w: Writer, out: Value, x: Ref) -> str:
+    return w.node("Det", x)
+
+
 @emits("contract")
 def _contract(w: Writer, out: Value, a: Ref, b: Ref, pair: Any) -> str:
     letters: dict[Any, str] = {}

@@ -33,9 +33,15 @@ for _name, _word in NAMES.items():
     _reduction(_name, _word)
 
 
-@emits("any", "all")
-def _question(w: Writer, out: Value, x: Ref, axes: Any, keepdims: bool) -> str:
-    raise refused("any or all", "has no operator. Use (condition * 1).max() or .min().")
+def _question(name: str, word: str) -> None:
+    @emits(name)
+    def emit(w: Writer, out: Value, x: Ref, axes: Any, keepdims: bool) -> str:
+        numbers = w.cast(w.cast(x.name, x.dtype, np.bool_), np.bool_, np.int32)
+        return w.cast(reduced(w, word, numbers, axes, keepdims), np.int32, np.bool_)
+
+
+_question("any", "ReduceMax")
+_question("all", "ReduceMin")
 
 
 @emits("variance")
