@@ -193,8 +193,6 @@ def unary_function(op: Elementwise) -> Callable:
                  dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         if (out is not None or where is not None or dtype is not None or casting is not None or order is not None
                 or signature is not None):
-            if where is dtype is casting is order is signature is None and is_into(op, (x,), out):
-                return out
             return manners.call(function, (x,), out, where, casting, order, dtype, signature)
         if type(x) in TENSORS and ((storage := x.storage) is None or storage.generation == x.generation):
             raw = x.raw
@@ -227,8 +225,6 @@ def binary_function(op: Elementwise) -> Callable:
         nonlocal latest
         if (out is not None or where is not None or dtype is not None or casting is not None or order is not None
                 or signature is not None):
-            if where is dtype is casting is order is signature is None and is_into(op, (x, y), out):
-                return out
             return manners.call(function, (x, y), out, where, casting, order, dtype, signature)
         if type(x) in TENSORS and ((storage := x.storage) is None or storage.generation == x.generation):
             if type(y) in TENSORS:

@@ -13,6 +13,7 @@ from ..errors import DTypeError, ShapeError, told
 from ..op import Elementwise, constant
 from ..ops.indexing import setitem
 from ..ops.movement import as_tensor, astype, broadcast_to, check_cast, check_out, deliver, in_order
+from ..register import is_into
 from .loops import Loop, loop_for, loops
 
 KINDS = "biufc"
@@ -34,8 +35,11 @@ def call(function: Any, inputs: Sequence[Any], out: Any = None, where: Any = Non
          order: Any = None, dtype: Any = None, signature: Any = None, subok: Any = None) -> Any:
     """The function with options, as NumPy's ufuncs take them; None for what is not given."""
     op = function.record
-    if where is casting is order is dtype is signature is None and _is_alike(op, inputs, out):
-        return deliver(op.name, function(*inputs), out)
+    if where is casting is order is dtype is signature is None:
+        if out is not None and is_into(op, inputs, out):
+            return out
+        if _is_alike(op, inputs, out):
+            return deliver(op.name, function(*inputs), out)
     casting = "same_kind" if casting is None else casting
     check_cast(op.name, dtypes.BOOL, dtypes.BOOL, casting)
     options = Options(_outputs(op, out), True if where is None else where, casting, "K" if order is None else order,
