@@ -14,7 +14,7 @@ from ..ops.positions import host_positions
 from ..ops.reduction import argmax
 from ..shapes import as_integer
 from . import functional as F
-from .container import ModuleList, Sequential
+from .container import ModuleList, Sequential, listed
 from .linear import Linear
 from .module import Module
 
@@ -43,9 +43,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def __init__(self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0,
                  head_bias: bool = False, device: str | None = None, dtype: Any = "float32") -> None:
         super().__init__()
-        ends = [as_integer("AdaptiveLogSoftmaxWithLoss", "a cutoff", cutoff) for cutoff in cutoffs]
+        given = listed("AdaptiveLogSoftmaxWithLoss", cutoffs)
+        ends = [as_integer("AdaptiveLogSoftmaxWithLoss", "a cutoff", cutoff) for cutoff in given]
         if not ends or ends != sorted(set(ends)) or ends[0] < 1 or ends[-1] >= n_classes:
-            raise ConfigError(f"AdaptiveLogSoftmaxWithLoss: cutoffs {list(cutoffs)} of {n_classes} classes. Use rising "
+            raise ConfigError(f"AdaptiveLogSoftmaxWithLoss: cutoffs {given} of {n_classes} classes. Use rising "
                               f"numbers from 1 to {n_classes - 1}.")
         self.in_features, self.n_classes = in_features, n_classes
         self.cutoffs, self.div_value, self.head_bias = [*ends, n_classes], div_value, head_bias

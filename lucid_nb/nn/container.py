@@ -4,7 +4,7 @@ import operator
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, Self, overload
 
-from ..errors import ConfigError, IndexError
+from ..errors import ConfigError, DTypeError, IndexError
 from .module import Module
 
 
@@ -16,7 +16,8 @@ class _Numbered(Module):
 
     def extend(self, modules: Iterable[Any]) -> Self:
         """Add modules at the end; none where one of them is no module."""
-        for module in [self._checked("", module) for module in modules]:
+        given = listed(type(self).__name__, modules)
+        for module in [self._checked(str(place), module) for place, module in enumerate(given)]:
             self.append(module)
         return self
 
@@ -209,6 +210,14 @@ class ModuleDict(Module):
 
     def __contains__(self, key: object) -> bool:
         return key in self._modules
+
+
+def listed(op: str, given: Any) -> list[Any]:
+    """What can be iterated over, as a list."""
+    try:
+        return list(given)
+    except TypeError:
+        raise DTypeError(f"{op}: a {type(given).__name__} is no list. Give a list.") from None
 
 
 def paired(op: str, given: Any) -> list[tuple[str, Any]]:

@@ -40,12 +40,18 @@ def drawn(kind: str, tensor: Tensor, first: float, second: float, generator: Gen
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Draw from the uniform distribution from a to b."""
+    """Draw from the uniform distribution from a to b; ConfigError unless these are numbers in this order."""
+    low, high = as_number("uniform_", "a", a), as_number("uniform_", "b", b)
+    if not low <= high:
+        raise ConfigError(f"uniform_: from {a} to {b}. Use a not above b.")
     return fill(tensor, drawn("uniform", tensor, a, b, generator))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Draw from the normal distribution of this mean and standard deviation."""
+    """Draw from the normal distribution of this mean and standard deviation; ConfigError if that is negative."""
+    as_number("normal_", "mean", mean)
+    if not as_number("normal_", "std", std) >= 0:
+        raise ConfigError(f"normal_: std is {std}. Use a number that is not negative.")
     return fill(tensor, drawn("normal", tensor, mean, std, generator))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..array import Tensor
 from ..errors import ConfigError, IndexError
-from .container import paired
+from .container import listed, paired
 from .module import Module
 from .parameter import Parameter
 
@@ -57,7 +57,7 @@ class ParameterList(Module):
         """Add parameters at the end."""
         if isinstance(parameters, Tensor | np.ndarray | str):
             raise ConfigError(f"ParameterList: a {type(parameters).__name__} is no list. Give a list of parameters.")
-        for param in list(parameters):
+        for param in listed("ParameterList", parameters):
             self.append(param)
         return self
 

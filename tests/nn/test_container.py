@@ -36,3 +36,25 @@ def test_sequential_refuses_what_is_no_module():
 def test_empty_sequential_is_the_identity_and_is_walked():
     net = nn.Sequential(nn.Sequential(), nn.Linear(1, 1))
     assert nn.Sequential()(5) == 5 and len(list(net.modules())) == 3
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda: nn.ModuleList(3), "ModuleList: a int is no list"),
+    (lambda: nn.ParameterList(3), "ParameterList: a int is no list"),
+    (lambda: nn.utils.clip_grad_norm_(3, 1), "clip_grad_norm_: a int is no list"),
+    (lambda: nn.AdaptiveLogSoftmaxWithLoss(8, 20, 3), "AdaptiveLogSoftmaxWithLoss: a int is no list"),
+    (lambda: nn.ModuleList([nn.ReLU(), 3]), "ModuleList: module '1' is a int"),
+    (lambda: nn.ModuleDict(3), "ModuleDict: a int is no mapping"),
+    (lambda: nn.ModuleDict({"training": nn.ReLU()}), "'training' is an attribute of every module"),
+    (lambda: nn.ParameterDict({3: np.ones(1)}), "the name 3 is a int")],
+    ids=["list", "parameters", "gradients", "cutoffs", "member", "dict", "training", "name"])
+def test_what_holds_no_modules_is_refused(call, text):
+    with pytest.raises((lnb.DTypeError, lnb.ConfigError), match=text):
+        call()
+
+
+def test_list_that_is_refused_a_member_is_as_before():
+    layers = nn.ModuleList([nn.ReLU()])
+    with pytest.raises(lnb.DTypeError):
+        layers.extend([nn.Tanh(), 3])
+    assert len(layers) == 1

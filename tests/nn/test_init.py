@@ -152,13 +152,16 @@ def test_initialisers_of_torch_fill_alike():
 
 
 @pytest.mark.parametrize("call, error, text", [
+    (lambda x: init.normal_(x, std=-1), lnb.ConfigError, r"normal_: std is -1\."),
+    (lambda x: init.uniform_(x, 2, 1), lnb.ConfigError, "uniform_: from 2 to 1"),
+    (lambda x: init.uniform_(x, "a"), lnb.ConfigError, "uniform_: a is 'a', which is not a number"),
     (lambda x: init.trunc_normal_(x, a=1, b=1), lnb.ConfigError, "from 1 to 1, std 1"),
     (lambda x: init.trunc_normal_(x, std=0), lnb.ConfigError, r"std 0\. Use a below b, and a positive std"),
     (lambda x: init.eye_(x[0]), lnb.ShapeError, r"eye_: a tensor of shape \(3,\) is no matrix"),
     (lambda x: init.sparse_(x, 1.5), lnb.ConfigError, "sparsity is 1.5"),
     (lambda x: init.orthogonal_(x[0]), lnb.ShapeError, r"orthogonal_: a tensor of shape \(3,\) has no rows"),
     (lambda x: init.dirac_(x), lnb.ShapeError, r"dirac_: a tensor of shape \(2, 3\) in 1 groups")],
-    ids=["order", "std", "eye", "sparse", "orthogonal", "dirac"])
+    ids=["negative", "range", "number", "order", "std", "eye", "sparse", "orthogonal", "dirac"])
 def test_what_cannot_be_filled_is_refused_before_it_is_written(call, error, text):
     x = lnb.tensor(np.full((2, 3), 7.0))
     with pytest.raises(error, match=text):

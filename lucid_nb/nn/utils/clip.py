@@ -12,14 +12,15 @@ from ...ops.movement import astype
 from ...ops.vector_norm import vector_norm
 from ...shapes import as_number
 from ...tape import grad_mode
+from ..container import listed
 
 Params = Tensor | Iterable[Tensor]
 EPS = 1e-6
 
 
-def listed(op: str, parameters: Params) -> list[Tensor]:
+def all_of(op: str, parameters: Params) -> list[Tensor]:
     """One tensor, or an iterable of them, as a list."""
-    found = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    found = [parameters] if isinstance(parameters, Tensor) else listed(op, parameters)
     strange = [type(param).__name__ for param in found if not isinstance(param, Tensor)]
     if strange:
         raise DTypeError(f"{op}: a parameter is a {strange[0]}. Give tensors, such as module.parameters().")
@@ -28,7 +29,7 @@ def listed(op: str, parameters: Params) -> list[Tensor]:
 
 def with_gradient(op: str, parameters: Params) -> list[Any]:
     """The parameters that have a gradient."""
-    return [param for param in listed(op, parameters) if param.grad is not None]
+    return [param for param in all_of(op, parameters) if param.grad is not None]
 
 
 def get_total_norm(tensors: Params, norm_type: float = 2.0, error_if_nonfinite: bool = False,
@@ -41,7 +42,7 @@ def get_total_norm(tensors: Params, norm_type: float = 2.0, error_if_nonfinite: 
     5.0
     """
     order = as_number("get_total_norm", "norm_type", norm_type)
-    given = listed("get_total_norm", tensors)
+    given = all_of("get_total_norm", tensors)
     if not given:
         return asarray(0.0, dtype="float32")
     device, dtype = given[0].device, max((x.dtype for x in given), key=lambda kind: kind.itemsize)

@@ -7,7 +7,7 @@ from ...creation import asarray
 from ...errors import DTypeError, ShapeError
 from ...ops.movement import concat
 from ...tape import grad_mode
-from .clip import Params, listed
+from .clip import Params, all_of
 
 
 def parameters_to_vector(parameters: Params) -> Tensor:
@@ -17,7 +17,7 @@ def parameters_to_vector(parameters: Params) -> Tensor:
     >>> lnb.nn.utils.parameters_to_vector(layer.parameters()).shape
     (8,)
     """
-    params = listed("parameters_to_vector", parameters)
+    params = all_of("parameters_to_vector", parameters)
     if not params:
         raise ShapeError("parameters_to_vector: no parameters. Give at least one.")
     if len({param.device for param in params}) > 1:
@@ -28,7 +28,7 @@ def parameters_to_vector(parameters: Params) -> Tensor:
 
 def vector_to_parameters(vec: Any, parameters: Params) -> None:
     """Write a vector of parameters_to_vector into the parameters; ShapeError where it is too short or too long."""
-    params, vector = listed("vector_to_parameters", parameters), asarray(vec)
+    params, vector = all_of("vector_to_parameters", parameters), asarray(vec)
     sizes = [param.size for param in params]
     if vector.shape != (sum(sizes),):
         raise ShapeError(f"vector_to_parameters: a vector of shape {vector.shape} for {sum(sizes)} elements. Give "
