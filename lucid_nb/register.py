@@ -67,7 +67,7 @@ def writable_of(x: Any) -> ndarray | None:
     return raw if is_free else None
 
 
-def is_into(op: Elementwise, inputs: tuple, out: Any) -> bool:
+def is_into(op: Elementwise, inputs: Sequence[Any], out: Any) -> bool:
     """Write an op's result straight into a tensor, where nothing forbids it; False, with nothing written, elsewhere."""
     target, raws = writable_of(out), [plain_of(x) for x in inputs]
     if target is None or any([raw is None for raw in raws]):
