@@ -103,6 +103,9 @@ def _whole(w: Writer, op: Elementwise, operands: Sequence[Ref], wanted: Sequence
            ) -> str | None:
     """The result by one operator, where there is one."""
     name, attributes = op.name, dict[str, Any]()
+    if name == "silu" and kinds <= FLOAT:                 # as other tools know it; at -inf, NaN
+        x = w.cast(operands[0].name, operands[0].dtype, wanted[0])
+        return w.node("Mul", x, w.node("Sigmoid", x), stem=name)
     if name in WORDS and kinds <= FLOAT:
         theirs, attributes = WORDS[name]
     elif name in WHOLE and kinds <= WHOLE[name][1]:
