@@ -140,7 +140,10 @@ from . import creation as creation
 from . import errors as errors
 from . import interop as interop
 from . import ops as ops
+from . import roads as roads
 from . import ufuncs as ufuncs
+from .amp import GradScaler as GradScaler
+from .amp import autocast as autocast
 from .array import Tensor as Tensor
 from .autograd import checkpoint as checkpoint
 from .autograd import custom_jvp as custom_jvp
@@ -172,6 +175,7 @@ from .backend import devices as devices
 from .backend import set_default_device as set_default_device
 from .backend import synchronize as synchronize
 from .calls import count_flops as count_flops
+from .calls import flops_enabled as flops_enabled
 from .creation import c_ as c_
 from .creation import mgrid as mgrid
 from .creation import ndarray as ndarray
@@ -221,6 +225,7 @@ class enable_grad(no_grad):
     def __init__(self) -> None: ...
 def is_grad_enabled() -> builtins.bool: ...
 grad_enabled = is_grad_enabled
+from . import amp as amp
 from . import autograd as autograd
 from . import config as config
 from . import data as data
@@ -230,6 +235,7 @@ from . import lib as lib
 from . import linalg as linalg
 from . import models as models
 from . import nn as nn
+from . import onnx as onnx
 from . import optim as optim
 from . import random as random
 from . import special as special
@@ -435,6 +441,8 @@ def cross(a: Any, b: Any, axisa: builtins.int=-1, axisb: builtins.int=-1, axisc:
     """The vector across two vectors of three components, each on an axis of its own; the other axes broadcast."""
 def cross_entropy(logits: Any, target: Any, /, *, ignore_index: builtins.int=-100, reduction: builtins.str='mean') -> Tensor:
     """Negative log likelihood of integer classes under softmax(logits)."""
+def cube(x: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
+    """x times itself, twice."""
 def cummax(x: Any, /, axis: builtins.int) -> builtins.tuple[Tensor, Tensor]:
     """Running maximum along an axis and its places (int64), the latest of equals; NaN stays once it has come."""
 def cummin(x: Any, /, axis: builtins.int) -> builtins.tuple[Tensor, Tensor]:

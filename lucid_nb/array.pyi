@@ -8,7 +8,7 @@ import numpy as np
 from . import backend, dtypes, tape
 from .errors import DTypeError, GradError, ShapeError, described
 from .storage import READ_ONLY, Movement, Permute, Root, Slice, Storage, Version, read
-from .views import Steps, current_node, index_put_view, view_node
+from .views import Steps, current_node, index_put_view, spelled_out, view_node
 from numpy.typing import ArrayLike
 from .array_api import ModuleType
 from .ops.axes import Axes
@@ -29,20 +29,23 @@ anywhere = tape.anywhere
 Leaf = tape.Leaf
 Node = tape.Node
 new = object.__new__
+REVERSED = [Permute(tuple(range(ndim)[::-1])) for ndim in range(65)]
 ndarray = np.ndarray
 
 class Tensor:
     generation: Any
     is_value: Any
     node: Any
+    path: Any
     raw: Any
     root: Any
-    steps: Any
     storage: Any
     version: Any
     __array_priority__: Any
     def __init__(self, raw: Any, node: Any=None, is_value: bool=False) -> None: ...
     def share(self) -> Storage: ...
+    @property
+    def steps(self) -> Steps: ...
     def refresh(self) -> 'Tensor': ...
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -94,7 +97,6 @@ class Tensor:
     def tolist(self) -> Any: ...
     def to_host(self) -> ndarray: ...
     def numpy(self) -> ndarray: ...
-    def __array__(self, dtype: Any=None, copy: bool | None=None) -> ndarray: ...
     def __bool__(self) -> bool: ...
     def __float__(self) -> float: ...
     def __int__(self) -> int: ...
@@ -108,6 +110,7 @@ class Tensor:
     def __abs__(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
     def __add__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
     def __and__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor: ...
+    def __array__(self, dtype: Any=None, copy: bool | None=None) -> np.ndarray: ...
     def __array_function__(self, func: Callable, types: Iterable[type], arguments: tuple, keywords: dict[str, Any]) -> Any: ...
     def __array_namespace__(self, *, api_version: str | None=None) -> ModuleType: ...
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any: ...
@@ -269,6 +272,8 @@ class Tensor:
         """At most `chunks` parts of an axis as views, all of one size but a shorter last one (PyTorch's rule)."""
     def clamp(self, min: Any=None, max: Any=None, out: Tensor | None=None, *, a_min: Any=None, a_max: Any=None) -> Tensor:
         """Elements, not below `min` (or `a_min`) and not above `max` (or `a_max`), any of which may be None; NaN stays NaN."""
+    def clear_node(self, clear_op: bool=True) -> None:
+        """Forget how the tensor was computed: from now on it is a leaf, which requires grad if it did. `clear_op`: ignored."""
     def clip(self, min: Any=None, max: Any=None, out: Tensor | None=None, *, a_min: Any=None, a_max: Any=None) -> Tensor:
         """Elements, not below `min` (or `a_min`) and not above `max` (or `a_max`), any of which may be None; NaN stays NaN."""
     def clone(self, order: str='C', subok: bool=False) -> Tensor:
@@ -291,6 +296,8 @@ class Tensor:
         """How many elements over axes (all of them by default) are not 0, int64."""
     def cross(self, b: Any, axisa: int=-1, axisb: int=-1, axisc: int=-1, axis: int | None=None) -> Tensor:
         """The vector across two vectors of three components, each on an axis of its own; the other axes broadcast."""
+    def cube(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
+        """x times itself, twice."""
     def cummax(self, axis: int) -> tuple[Tensor, Tensor]:
         """Running maximum along an axis and its places (int64), the latest of equals; NaN stays once it has come."""
     def cummin(self, axis: int) -> tuple[Tensor, Tensor]:
@@ -394,6 +401,8 @@ class Tensor:
         """The smaller; what is not NaN wins. Ties share the gradient evenly."""
     def fmod(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x - y trunc(x / y), with the sign of x; of integers by 0 it is 0, with a warning."""
+    def free(self) -> Tensor:
+        """The tensor, which from now on goes to the device of the other operands wherever they live on another one."""
     def frexp(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> tuple[Tensor, Tensor]:
         """Mantissa in [0.5, 1) and int32 exponent of two, whose product x is. The exponent has no gradient."""
     def gcd(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
@@ -429,6 +438,13 @@ class Tensor:
         """A new tensor with values, in its dtype, before these places of an axis (of the flat array by default)."""
     def invert(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Every bit the other way; of bool, not x."""
+    def is_cpu(self) -> bool:
+        """Is the memory that of the CPU?"""
+    @property
+    def is_free(self) -> bool:
+        """Does the tensor go where the other operands of an op are?"""
+    def is_gpu(self) -> bool:
+        """Is the memory that of a device other than the CPU?"""
     def isclose(self, b: Any, rtol: Any=1e-05, atol: Any=1e-08, equal_nan: bool=False) -> Tensor:
         """Is |a - b| <= atol + rtol |b|, element by element? Infinities are close to themselves, NaN if `equal_nan`."""
     def iscomplex(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
@@ -710,6 +726,8 @@ class Tensor:
         """x without its fraction: the nearest integer towards zero."""
     def unbind(self, axis: int=0) -> tuple[Tensor, ...]:
         """The slices along an axis, which vanishes; views, but of one axis its elements as values."""
+    def unique(self, return_index: bool=False, return_inverse: bool=False, return_counts: bool=False, axis: int | None=None, *, equal_nan: bool=True, sorted: bool=True) -> Any:
+        """The distinct elements in order, or along an axis the distinct slices; more results as asked for, all int64."""
     def unsqueeze(self, axis: Axes) -> Tensor:
         """PyTorch's word for `expand_dims`."""
     def unstack(self, axis: int=0) -> tuple[Tensor, ...]:
@@ -726,5 +744,7 @@ class Tensor:
         """`split` along axis 0 of two axes or more."""
     def xlogy(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """x log(y), 0 where x is 0."""
+    def zero(self) -> None:
+        """Fill with 0; also a leaf that requires grad."""
 def fresh(raw: Any, node: Any=None) -> Tensor: ...
-def view_of(storage: Storage, raw: Any, steps: Steps, root: Root, node: Any, is_value: bool=False) -> Tensor: ...
+def view_of(storage: Storage, raw: Any, path: tuple, root: Root, node: Any, is_value: bool=False) -> Tensor: ...
