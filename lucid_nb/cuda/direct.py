@@ -15,7 +15,7 @@ from . import array as geometry
 from . import runtime
 from .array import DeviceArray
 from .correlation import Correlation, Layout
-from .places import Places, places_of, span
+from .places import NARROW, Places, places_of, span
 from .reduce import add, block_merge, reduce
 from .runtime import BLOCK, ceil_div, cuda, inline, shared_memory
 from .scalars import compute, narrow, widen_to
@@ -134,7 +134,9 @@ def _correlate_kernel(dtype: np.dtype, tile: Tile, places: Places) -> Any:
                     if first + f < filters and at_h + row < y_size[1]:
                         y[memory(integer((y_line + row) * y_size[2] + at_w))] = store(sums[row, f])
             i = integer(i + cuda.gridsize(1))
-    return runtime.kernel(correlate)
+    # Four sums and places of 32 bits fit into the registers of five blocks; what else there may be would be spilled.
+    has_little = is_depthwise and each == 1 and not is_spread and np.dtype(number).itemsize == 4 and places is NARROW
+    return runtime.kernel(correlate, (runtime.THREADS, 5) if has_little else None)
 
 
 class Direct:

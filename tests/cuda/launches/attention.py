@@ -6,6 +6,7 @@ from . import FLOATS, array, launches
 
 TILES = ("each thread holds its scores and its part of results in registers, so that what is read from shared memory "
          "is used several times; one or two blocks of 256 threads with many independent sums hide its latency")
+PLACES = "a few places are kept there between tiles, not within the walks"
 
 
 def both(dtype, depth, groups=16, mask=None, causal=False, drop=None):
@@ -16,12 +17,12 @@ def both(dtype, depth, groups=16, mask=None, causal=False, drop=None):
     table.attention_grad(q, k, v, bias, out, sums, out, causal, 0.125, bias is not None, drop)
 
 
-@launches(*FLOATS, "bfloat16", registers=TILES)
+@launches(*FLOATS, "bfloat16", registers=TILES, stack=PLACES)
 def heads_of_64(dtype):
     both(dtype, 64, causal=True)
 
 
-@launches(*FLOATS, registers=TILES, stack="a few places are kept there between tiles, not within the walks")
+@launches(*FLOATS, registers=TILES, stack=PLACES)
 def heads_of_128(dtype):
     both(dtype, 128, groups=4)
 

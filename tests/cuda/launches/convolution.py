@@ -1,5 +1,7 @@
 """Convolutions and both their gradients: direct kernels of every tile of results, and unfolded products."""
 
+from dataclasses import replace
+
 import lucid_nb.cuda as table
 from lucid_nb.shapes import Window
 
@@ -29,6 +31,13 @@ DEPTHWISE = (32, 96, 56, 56), (96, 1, 7, 7), Window((1, 1), (3, 3), (3, 3), (1, 
 @launches("float32", *HALVES)
 def depthwise(dtype):
     all_three(*DEPTHWISE, dtype)
+
+
+@launches("float32", registers="which cells of a spread input there are is told by divisions; in fewer registers "
+          "some would be spilled, and four blocks of 256 threads remain")
+def depthwise_of_every_other_cell(dtype):
+    x, w, window = DEPTHWISE
+    all_three(x, w, replace(window, stride=(2, 2)), dtype)
 
 
 @launches("float64", registers="a sum takes two of them; four blocks of 256 threads remain")

@@ -19,7 +19,7 @@ def sort(dtype):
         table.argsort(array(shape, dtype), 1, False)
 
 
-@launches("uint8", "float64", "bfloat16", "complex64")
+@launches("uint8", "float64", "bfloat16", "complex64", registers=SCANS)
 def search(dtype):
     ordered, x = array((1 << 20,), dtype), array((1 << 22,), dtype)
     table.searchsorted(ordered, x, "left")
