@@ -7,6 +7,7 @@ import scipy.special
 
 import lucid_nb as lnb
 from lucid_nb import nn
+from lucid_nb.errors import DTypeError, GradError, ShapeError
 from lucid_nb.nn import functional as F
 from lucid_nb.op import registry
 from lucid_nb.testing import check_grad
@@ -129,6 +130,25 @@ def test_in_place_overwrites(name):
     expected = getattr(F, name)(x.copy())
     assert getattr(F, name)(x, inplace=True) is x and x.tolist() == expected.tolist()
     assert repr(nn.ReLU(True)) == "ReLU(inplace=True)"
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_in_place_within_a_graph_differentiates(name):
+    """What the gradient reads of the input is kept, though it is overwritten."""
+    x = np.array([-2.5, -0.7, 0.4, 1.3, 5.1])
+    check_grad(lambda x: getattr(F, name)(x * 1.25, inplace=True), x, order=1)
+    check_grad(lambda x: getattr(F, name)((x * 1.25)[1:4], inplace=True), x, order=1)
+
+
+def test_in_place_refuses_what_cannot_be_overwritten():
+    with pytest.raises(DTypeError, match=r"^relu: inplace=True would overwrite \[1.0\]\. Give a tensor"):
+        F.relu([1.0], inplace=True)
+    with pytest.raises(ShapeError, match="^relu: a 0-d result is a value"):
+        F.relu(lnb.ones(2).sum(), inplace=True)
+    with pytest.raises(GradError, match="^relu: .*leaf"):
+        F.relu(lnb.ones(2, requires_grad=True), inplace=True)
+    with pytest.raises(DTypeError, match="^in-place elu: float"):
+        F.elu(lnb.arange(3), inplace=True)
 
 
 def test_prelu_has_one_weight_or_one_for_each_channel():

@@ -7,7 +7,7 @@ import numpy as np
 from ... import random
 from ...array import Tensor
 from ...creation import asarray
-from ...errors import AxisError, ConfigError, ShapeError, told
+from ...errors import AxisError, ConfigError, DTypeError, ShapeError, told
 from ...ops import activation, hyperbolic, norm, rectifier, selection
 from ...ops.axes import moveaxis
 from ...ops.reduction import argmax
@@ -31,12 +31,14 @@ def number(op: str, what: str, value: Any) -> Any:
     return value
 
 
-def finished(input: Any, result: Tensor, inplace: bool) -> Tensor:
-    """The result, written into the input where that is wanted."""
+def finished(op: str, input: Any, result: Tensor, inplace: bool) -> Tensor:
+    """The result, written into the input where that is wanted. What its gradient reads of the input is copied."""
     if not inplace:
         return result
-    input[...] = result
-    return input
+    if not isinstance(input, Tensor):
+        raise DTypeError(f"{op}: inplace=True would overwrite {told(input)}. Give a tensor.")
+    input.check_writable(op)
+    return input.update(result, op)
 
 
 def relu(input: Any, inplace: bool = False) -> Tensor:
@@ -45,47 +47,47 @@ def relu(input: Any, inplace: bool = False) -> Tensor:
     >>> lnb.nn.functional.relu([-1.0, 2.0])
     tensor([0., 2.])
     """
-    return finished(input, rectifier.relu(input), inplace)
+    return finished("relu", input, rectifier.relu(input), inplace)
 
 
 def relu6(input: Any, inplace: bool = False) -> Tensor:
     """min(max(x, 0), 6); its derivative at 0 and at 6 is 0."""
-    return finished(input, rectifier.relu6(input), inplace)
+    return finished("relu6", input, rectifier.relu6(input), inplace)
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where positive, otherwise negative_slope * x; its derivative at 0 is negative_slope."""
-    return finished(input, rectifier.leaky_relu(input, negative_slope), inplace)
+    return finished("leaky_relu", input, rectifier.leaky_relu(input, negative_slope), inplace)
 
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, otherwise alpha * (exp(x) - 1); its derivative at 0 is alpha."""
-    return finished(input, rectifier.elu(input, alpha), inplace)
+    return finished("elu", input, rectifier.elu(input, alpha), inplace)
 
 
 def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, otherwise alpha * (exp(x / alpha) - 1)."""
-    return finished(input, rectifier.celu(input, alpha), inplace)
+    return finished("celu", input, rectifier.celu(input, alpha), inplace)
 
 
 def selu(input: Any, inplace: bool = False) -> Tensor:
     """An elu scaled to keep mean 0 and variance 1 (G. Klambauer et al., arXiv:1706.02515)."""
-    return finished(input, rectifier.selu(input), inplace)
+    return finished("selu", input, rectifier.selu(input), inplace)
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """x, not below min_val and not above max_val, where its derivative is 0."""
-    return finished(input, rectifier.hardtanh(input, min_val, max_val), inplace)
+    return finished("hardtanh", input, rectifier.hardtanh(input, min_val, max_val), inplace)
 
 
 def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
     """relu6(x + 3) / 6."""
-    return finished(input, rectifier.hardsigmoid(input), inplace)
+    return finished("hardsigmoid", input, rectifier.hardsigmoid(input), inplace)
 
 
 def hardswish(input: Any, inplace: bool = False) -> Tensor:
     """x * relu6(x + 3) / 6."""
-    return finished(input, rectifier.hardswish(input), inplace)
+    return finished("hardswish", input, rectifier.hardswish(input), inplace)
 
 
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
@@ -102,7 +104,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
 
 def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x where it is above the threshold, otherwise the value."""
-    return finished(input, rectifier.threshold(input, threshold, value), inplace)
+    return finished("threshold", input, rectifier.threshold(input, threshold, value), inplace)
 
 
 def prelu(input: Any, weight: Any) -> Tensor:
@@ -137,7 +139,7 @@ def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool
     if training:
         x = asarray(input)
         slope = asarray(random.host().uniform(lower, upper, x.shape).astype(x.dtype), device=x.device)
-    return finished(input, rectifier.bent(input, slope), inplace)
+    return finished("rrelu", input, rectifier.bent(input, slope), inplace)
 
 
 def sigmoid(input: Any) -> Tensor:
@@ -167,12 +169,12 @@ def softsign(input: Any) -> Tensor:
 
 def silu(input: Any, inplace: bool = False) -> Tensor:
     """x * sigmoid(x), exact in both tails."""
-    return finished(input, activation.silu(input), inplace)
+    return finished("silu", input, activation.silu(input), inplace)
 
 
 def mish(input: Any, inplace: bool = False) -> Tensor:
     """x * tanh(softplus(x)), exact in both tails (D. Misra, arXiv:1908.08681)."""
-    return finished(input, activation.mish(input), inplace)
+    return finished("mish", input, activation.mish(input), inplace)
 
 
 def gelu(input: Any, approximate: str = "none") -> Tensor:

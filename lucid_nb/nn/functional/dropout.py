@@ -62,7 +62,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
     """
     if not training or check_probability("dropout", p) == 0:
         return asarray(input)
-    return finished(input, _dropped(input, p, key, _scale(p)), inplace)
+    return finished("dropout", input, _dropped(input, p, key, _scale(p)), inplace)
 
 
 def _channels(op: str, input: Any, p: float, inplace: bool, key: Key | None, batched: int,
@@ -73,7 +73,7 @@ def _channels(op: str, input: Any, p: float, inplace: bool, key: Key | None, bat
         raise ShapeError(f"{op}: an input of shape {x.shape}. Give it {batched} axes.")
     lead = 2 if x.ndim == batched or single is None else 1
     shape = (*x.shape[:lead], *(1,) * (x.ndim - lead))
-    return finished(input, x * _mask(x, shape, check_probability(op, p), key, _scale(p)), inplace)
+    return finished(op, input, x * _mask(x, shape, check_probability(op, p), key, _scale(p)), inplace)
 
 
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *,
@@ -104,7 +104,8 @@ def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: b
     if not training or check_probability("alpha_dropout", p) == 0:
         return asarray(input)
     factor, shift = _alpha(p)
-    return finished(input, _dropped(input, p, key, factor, shift, factor * SATURATION + shift), inplace)
+    found = _dropped(input, p, key, factor, shift, factor * SATURATION + shift)
+    return finished("alpha_dropout", input, found, inplace)
 
 
 def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False, *,
@@ -117,7 +118,7 @@ def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, in
         raise ShapeError(f"feature_alpha_dropout: an input of shape {x.shape} has no channels. Give it 2 axes or more.")
     kept = _mask(x, (*x.shape[:2], *(1,) * (x.ndim - 2)), p, key, 1.0)
     level = (1 - kept) * (factor * SATURATION) + shift
-    return finished(input, x * (kept * factor) + level, inplace)
+    return finished("feature_alpha_dropout", input, x * (kept * factor) + level, inplace)
 
 
 def drop_path(input: Any, p: float = 0.1, training: bool = True, scale_by_keep: bool = True, *,
