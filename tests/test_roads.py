@@ -1,6 +1,8 @@
 """The roads in machine code: what they give is NumPy's, what they leave to the functions in Python, what they hold."""
 
 import gc
+import os
+import subprocess
 import sys
 import threading
 import warnings
@@ -276,6 +278,18 @@ def test_threads_take_the_roads_side_by_side():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_finalizers_take_the_roads_while_the_process_ends():
+    program = ("import os, lucid_nb as lnb\nfrom lucid_nb.kernels import builtin\n"
+               "lnb.ones(2) + lnb.ones(2)\nbuiltin._address()\n"
+               "class Late:\n    def __init__(self): self.x = lnb.ones(4)[1:]\n"
+               "    def __del__(self, write=os.write):\n        x = self.x\n        x[:] = x[1] + x[::-1]\n"
+               "        x += x\n        write(1, b'%d' % float((x + x)[0] + -x[1]))\n"
+               "late = Late()\nlate.__del__()\n")
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=100,
+                           env=os.environ | {"PYTHONMALLOC": "debug"})         # memory that is given up is overwritten
+    assert (found.returncode, found.stdout) == (0, b"416"), found.stderr
 
 
 def test_every_plain_operator_has_its_road():

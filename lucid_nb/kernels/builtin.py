@@ -111,25 +111,28 @@ def when_there(arrival: Callable[[], None]) -> None:
         arrivals.append(arrival)
 
 
-_kept_alive: list[Any] = []      # a builtin borrows its method definition
+def forever(*objects: Any) -> None:
+    """Hold what machine code knows by address, even when a process that ends has cleared the modules: finalizers of
+    objects that live that long still take the roads."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(objects))
 
 
-def make(name: str, ufunc: Callable, layout: int, dtypes: Sequence[np.dtype], limit: int) -> Callable:
+def make(name: str, ufunc: Callable, layout: int, dtypes: Sequence[np.dtype], limit: np.ndarray) -> Callable:
     """A builtin for a kernel with this layout, over arrays of these dtypes; the ufunc, where Python has no such road.
 
-    `limit` is the address of a word that says up to how many elements.
+    `limit` is a word that says up to how many elements.
     """
     if not is_possible():
         return ufunc
-    words = np.array([functions().ctypes.data, id(ufunc), limit, layout, *map(id, dtypes)], np.int64)
-    _kept_alive.append((ufunc, tuple(dtypes)))
+    words = np.array([functions().ctypes.data, id(ufunc), limit.ctypes.data, layout, *map(id, dtypes)], np.int64)
+    forever(functions(), ufunc, limit, *dtypes)
     return bound(name, _address(), words)
 
 
 def bound(name: str, address: int, words: np.ndarray) -> Callable:
     """The builtin of some machine code and its table."""
     method = MethodDef(name.encode(), address, FASTCALL, None)
-    _kept_alive.append((method, words))
+    forever(method, words)                 # which a builtin borrows
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     return new(ctypes.addressof(method), words, None)

@@ -129,15 +129,12 @@ def _ufunc_maker() -> Any:
     return ctypes.PYFUNCTYPE(ctypes.py_object, *kinds)(table[1])
 
 
-_kept_alive: list[Any] = []      # NumPy borrows the tables of a ufunc
-
-
 def make_ufunc(name: str, loop: int, data: Any, dtypes: Sequence[np.dtype], inputs: int) -> np.ufunc:
     """A NumPy ufunc of one inner loop."""
     functions, datas = (ctypes.c_void_p * 1)(loop), (ctypes.c_void_p * 1)(ctypes.addressof(data))
     label = ctypes.create_string_buffer(name.encode())
     types = ctypes.create_string_buffer(bytes(d.num for d in dtypes), len(dtypes))
-    _kept_alive.append((data, functions, datas, types, label))
+    builtin.forever(data, functions, datas, types, label)         # NumPy borrows them
     addresses = [ctypes.addressof(part) for part in (functions, datas, types)]
     return _ufunc_maker()(*addresses, 1, inputs, len(dtypes) - inputs, -1, ctypes.addressof(label),
                           ctypes.addressof(label), 0)
@@ -185,7 +182,7 @@ class Kernel:
     def by_builtin(self) -> Callable:
         """The shortest road that this Python has."""
         layout = ctypes.addressof(self.layout((False,) * self.inputs))
-        return builtin.make(self.name, self.by_numpy, layout, self.dtypes, threads.shortest.ctypes.data)
+        return builtin.make(self.name, self.by_numpy, layout, self.dtypes, threads.shortest)
 
     def _early(self, *raws: np.ndarray) -> Any:
         """In a process that began with an empty store: NumPy's road, until compiling the builtin pays."""

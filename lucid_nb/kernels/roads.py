@@ -18,7 +18,6 @@ NEW_FROM_DESCRIPTOR, COPY_INTO = 94, 50        # of NumPy's public array API tab
 KNOWN, ENTRY, HEAD = 8, 3, 4                   # entries of an operator's table, their words, the words before them
 FILES = {"operators": ("binary", "unary", "in_place", "product"), "indices": ("getitem", "setitem", "moved"),
          "tensors": ("number", "truth", "small", "made")}
-_kept_alive: list[Any] = []                    # tables hold addresses
 
 
 def places(kind: type, *fields: str) -> list[int]:
@@ -42,7 +41,7 @@ def table_of(gate: np.ndarray, tensor: type, storage: type, share: Callable, fie
                                     "PySlice_New")
     table = np.array([gate.ctypes.data, builtin.functions().ctypes.data, *map(id, values), *functions, *numpys,
                       id(share), *conversions, id(np.int64), *fields], np.int64)
-    _kept_alive.append((gate, storage, share, table))
+    builtin.forever(gate, tensor, storage, share, table, builtin.functions(), np.int64, np.matmul)
     return table
 
 
@@ -60,7 +59,7 @@ class Road:
         self.words = np.zeros(HEAD + KNOWN * ENTRY, np.int64)
         self.words[:2 + len(own)] = tensors.ctypes.data, id(general), *own
         self.keys: list[tuple[np.dtype, ...]] = []
-        _kept_alive.append((tensors, general))
+        builtin.forever(general)
         (file,) = [file for file, kinds in FILES.items() if kind in kinds]
         self.function = builtin.bound(name, builtin.machine_code(kind, file), self.words)
 
@@ -76,7 +75,7 @@ class Road:
         if words is None or count == KNOWN or key in self.keys:
             return
         self.keys.append(key)
-        _kept_alive.append((key, kernel))
+        builtin.forever(key, kernel)
         start = HEAD + ENTRY * count
         self.words[start:start + ENTRY] = id(key[0]), id(key[1]) if len(key) > 1 else 0, words.ctypes.data
         self.words[3] = count + 1                  # last: the machine code of another thread may look

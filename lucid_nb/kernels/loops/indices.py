@@ -143,12 +143,14 @@ def value_at(tensors, raw, place):
 def longer(tensors, path, step):
     """A tuple with one more item; 0 where there is no memory."""
     python, length = word(tensors, PYTHON), word(path, LENGTH)
+    hold(path)                                     # a collection of garbage, which allocating starts, may replace it
     found = call_address(word(python, NEW_TUPLE), (length + 1,))
     if found != 0:
         for k in range(length + 1):
             item = word(path, ITEMS + k) if k < length else step
             hold(item)
             element(found, np.int64)[ITEMS + k] = item
+    drop(tensors, path)
     return found
 
 

@@ -155,6 +155,19 @@ def multiplies(a, b):
         elements_of(b) < FEW)
 
 
+@scalar
+def multiplied(tensors, function, operands):
+    """The product of two arrays as a tensor; 0 with Python's error set."""
+    found = called(tensors, function, operands)
+    if found == 0:
+        return found
+    if word(found, TYPE) == word(word(tensors, PYTHON), ARRAY_TYPE):
+        return tensor_of(tensors, found)
+    result = value_at(tensors, operands[0], found + 16)      # a scalar, whose number stands behind its type
+    drop(tensors, found)
+    return result
+
+
 def product(self, arguments, count):
     """`x @ y` of a vector and a vector or a matrix: the road's table has NumPy's function."""
     words, operands = word(self, DATA), stack_words(2)
@@ -163,15 +176,24 @@ def product(self, arguments, count):
     b = raw_of(tensors, word(arguments, 1)) if a != 0 else np.int64(0)
     if b != 0 and multiplies(a, b):
         operands[0], operands[1] = a, b
-        found = called(tensors, word(words, PRODUCT), operands)
-        if found != 0 and word(found, TYPE) == word(word(tensors, PYTHON), ARRAY_TYPE):
-            return tensor_of(tensors, found)
-        if found != 0:                             # a scalar, whose number stands behind its type
-            result = value_at(tensors, a, found + 16)
-            drop(tensors, found)
-            return result
+        hold(a)                                    # its dtype is looked at once more
+        found = multiplied(tensors, word(words, PRODUCT), operands)
+        drop(tensors, a)
+        if found != 0:
+            return found
         call_address(word(tensors, CLEAR), (0,))
     return generally(words, arguments, count)
+
+
+@scalar
+def is_copied(tensors, found, target):
+    """Write an array, which is given up, into one of its dtype and shape; False, with nothing written, elsewhere."""
+    is_alike = word(found, DESCRIPTOR) == word(target, DESCRIPTOR) and have_one_shape(found, target)
+    is_done = is_alike and call_address(word(tensors, COPY_INTO), (target, found)) & 0xffffffff == 0
+    drop(tensors, found)
+    if not is_done:
+        call_address(word(tensors, CLEAR), (0,))
+    return is_done
 
 
 def in_place(self, arguments, count):
@@ -182,15 +204,16 @@ def in_place(self, arguments, count):
     if count != 2 or raw_of(tensors, x) == 0:
         return generally(words, arguments, count)
     rebinds, target = is_value(tensors, x), writable_of(tensors, x)
-    found = array_of_two(words, x, word(arguments, 1), operands) if rebinds or target != 0 else np.int64(0)
-    if found != 0 and rebinds:
+    if not rebinds and target == 0:
+        return generally(words, arguments, count)
+    target = x if rebinds else target
+    hold(target)                                   # whatever the handler of a warning does to the tensor
+    found = array_of_two(words, x, word(arguments, 1), operands)
+    is_done = found != 0 and (rebinds or is_copied(tensors, found, target))
+    drop(tensors, target)
+    if is_done and rebinds:
         return tensor_of(tensors, found)
-    if found != 0:
-        is_alike = word(found, DESCRIPTOR) == word(target, DESCRIPTOR) and have_one_shape(found, target)
-        is_done = is_alike and call_address(word(tensors, COPY_INTO), (target, found)) & 0xffffffff == 0
-        drop(tensors, found)
-        if is_done:
-            hold(x)
-            return x
-        call_address(word(tensors, CLEAR), (0,))
+    if is_done:
+        hold(x)
+        return x
     return generally(words, arguments, count)
