@@ -143,11 +143,11 @@ def test_in_place_within_a_graph_differentiates(name):
 def test_in_place_refuses_what_cannot_be_overwritten():
     with pytest.raises(DTypeError, match=r"^relu: inplace=True would overwrite \[1.0\]\. Give a tensor"):
         F.relu([1.0], inplace=True)
-    with pytest.raises(ShapeError, match="^relu: a 0-d result is a value"):
+    with pytest.raises(ShapeError, match=r"^relu: a 0-d result is a value"):
         F.relu(lnb.ones(2).sum(), inplace=True)
-    with pytest.raises(GradError, match="^relu: .*leaf"):
+    with pytest.raises(GradError, match=r"^relu: .*leaf"):
         F.relu(lnb.ones(2, requires_grad=True), inplace=True)
-    with pytest.raises(DTypeError, match="^in-place elu: float"):
+    with pytest.raises(DTypeError, match=r"^in-place elu: float"):
         F.elu(lnb.arange(3), inplace=True)
 
 
