@@ -262,6 +262,6 @@ def erfc(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, -2 / math.sqrt
 def normal_cdf(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, m.normal_density(x)),)
 @entry(expansion=lambda m, x: 1 / math.sqrt(2 * math.pi) * m.exp(-0.5 * (x * x)), cost=12)
 def normal_density(g: Expr, y: Expr, x: Expr) -> Single: return (product(g, -m.absorbing_product(x, y)),)
-@entry(expansion=lambda m, x: m.absorbing_product(x, m.normal_cdf(x)), cost=28)
+@entry(expansion=lambda m, x: m.maximum(x, -1e3) * m.normal_cdf(x), cost=28)      # inf * 0 would be NaN
 def gelu(g: Expr, y: Expr, x: Expr) -> Single:
     return (product(g, m.normal_cdf(x) + m.absorbing_product(x, m.normal_density(x))),)

@@ -9,7 +9,7 @@ import mlx.core as mx
 import numpy as np
 
 from .. import dlpack
-from ..errors import DTypeError
+from ..errors import BackendError, DTypeError
 from . import runtime
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -18,6 +18,9 @@ TO_MLX = {np.dtype(name): getattr(mx, name) for name in (
     "float16", "float32", "float64", "complex64")}
 TO_MLX |= {np.dtype("bool"): mx.bool_, BFLOAT16: mx.bfloat16}
 TO_NUMPY = {found: dtype for dtype, found in TO_MLX.items()}
+AS_THEY_ARE = frozenset(TO_MLX.values()) - {mx.bfloat16, mx.int64, mx.uint64}
+"""What NumPy reads from the buffer format as the type that it is. Integers of 64 bits have the format of C's long long,
+which NumPy counts as a type of its own where a long is as wide."""
 SMALL_FLOATS = (mx.float16, mx.bfloat16)
 FLOATS = (mx.float16, mx.bfloat16, mx.float32, mx.float64)
 
@@ -49,7 +52,7 @@ def to_numpy(raw: mx.array) -> np.ndarray:
     is_brief = raw.dtype == mx.bfloat16               # has no buffer format
     found = np.array(runtime.evaluate(raw.view(mx.uint16) if is_brief else raw), copy=False)
     found.flags.writeable = False
-    return found.view(BFLOAT16) if is_brief else found
+    return found if raw.dtype in AS_THEY_ARE else found.view(TO_NUMPY[raw.dtype])
 
 
 def describe(raw: mx.array) -> dlpack.Block:
@@ -64,7 +67,11 @@ def handle(raw: mx.array) -> mx.array:
 
 def adopt(array: mx.array) -> mx.array:
     """An array that MLX made without us, computed: its stream may be one of this thread alone."""
-    return handle(runtime.evaluate(array))
+    try:
+        return handle(runtime.evaluate(array))
+    except RuntimeError as error:
+        raise BackendError(f"mlx: an array that another thread recorded cannot be computed here ({error}). "
+                           "Call mlx.core.eval on it in that thread.") from None
 
 
 def literal(value: Any, dtype: mx.Dtype) -> mx.array:

@@ -135,7 +135,7 @@ CUBE = 0.044715
 SCALE = 2 * math.sqrt(2 / math.pi)
 
 
-@entry(expansion=lambda m, x: m.absorbing_product(x, m.sigmoid(SCALE * x * (1 + CUBE * (x * x)))), cost=24)
+@entry(expansion=lambda m, x: m.maximum(x, -1e3) * m.sigmoid(SCALE * x * (1 + CUBE * (x * x))), cost=24)
 def gelu_tanh_(g: Expr, y: Expr, x: Expr) -> Single:
     """d = s + x s', s = sigmoid(SCALE (x + CUBE x**3))."""
     square = x * x

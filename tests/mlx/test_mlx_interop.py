@@ -43,7 +43,7 @@ def numbers(dtype):
 def test_numpy_shows_the_memory_itself_and_only_for_reading(dtype):
     x = lnb.tensor(numbers(dtype), device="mlx")
     one, two = x.numpy(), x.numpy()
-    assert address(one) == address(two) and one.dtype == x.dtype
+    assert address(one) == address(two) and one.dtype.type is x.dtype.type
     np.testing.assert_array_equal(one, numbers(dtype))
     with pytest.raises(ValueError, match="read-only"):
         one[0, 0] = 1
@@ -163,3 +163,18 @@ def test_array_recorded_by_mlx_in_one_thread_is_used_in_another():
     worker.start()
     worker.join()
     assert (made[0] * 2).tolist() == [4] * 5
+
+
+def test_an_array_that_mlx_recorded_in_another_thread_is_refused_in_words_until_it_is_computed():
+    found = []
+
+    def record():
+        found.append(mx.ones(3) * 2)
+        found.append(mx.ones(3) * 3)
+        mx.eval(found[1])
+    worker = threading.Thread(target=record)
+    worker.start()
+    worker.join()
+    with pytest.raises(lnb.BackendError, match=r"^mlx: an array that another thread .* Call mlx\.core\.eval on it in"):
+        lnb.tensor(found[0])
+    assert lnb.tensor(found[1]).tolist() == [3, 3, 3]

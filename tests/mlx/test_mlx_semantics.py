@@ -114,6 +114,14 @@ def test_views_are_written_through_and_overlaps_are_copied():
     np.testing.assert_array_equal(ours.numpy(), theirs)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("form", ["none", "tanh"])
+def test_gelu_keeps_the_sign_of_zeros_and_is_minus_zero_at_minus_infinity(form, dtype):
+    found = lnb.gelu(on(np.array([0.0, -0.0, -np.inf, np.inf, np.nan], dtype)), form).numpy()
+    np.testing.assert_array_equal(found, [0, 0, 0, np.inf, np.nan])
+    assert np.signbit(found[:3]).tolist() == [False, True, True]
+
+
 # ---------------------------------------------------------------------------------------------- float64 on Metal
 def test_report_d48_float64_stays_or_is_refused_with_the_remedy(monkeypatch):
     value = np.array([1e-9, 1 + 1e-12])
