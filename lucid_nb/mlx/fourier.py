@@ -14,7 +14,7 @@ def fourier(kind: str, raw: mx.array, axes: tuple[int, ...], sizes: tuple[int, .
     """As the CPU's; other numbers than complex ones are taken as float32."""
     if raw.dtype == mx.float64:
         raise DTypeError(f"{kind}: float64 gives complex128, which does not exist on mlx. Use .astype('float32').")
-    if kind == "irfft" and raw.dtype == mx.float16:            # NumPy keeps it
+    if kind == "irfft" and raw.dtype == mx.float16 and len(axes) == 1:            # NumPy keeps it
         return fourier(kind, raw.astype(mx.float32), axes, sizes, norm, factor).astype(mx.float16)
     raw = raw if raw.dtype == mx.complex64 else raw.astype(mx.float32)
     if 0 in raw.shape:

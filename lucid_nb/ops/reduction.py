@@ -165,7 +165,7 @@ def min(a: Any, axis: Axis = None, out: Tensor | None = None, keepdims: bool = F
 def place(name: str, op: Primitive, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     """The place of an extreme, on behalf of a function."""
     if axis is None and not keepdims and (raw := short.small(x)) is not None and raw.size and raw.dtype.kind in "biuf":
-        return short.made(np.array(raw.argmax() if name == "argmax" else raw.argmin()))
+        return short.made(np.array(raw.argmax() if op is reducers.argmax_of else raw.argmin()))
     x = as_tensor(name, x)
     axis = None if x.ndim == 0 and axis in (0, -1) else axis
     if x.size == 0 and (axis is None or x.shape[shapes.normalize_axis(name, axis, x.ndim)] == 0):

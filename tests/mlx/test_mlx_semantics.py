@@ -267,3 +267,19 @@ def test_inverse_transforms_keep_float16_as_numpys_do(shape):
     found, wanted = lnb.fft.irfft(on(x), 4), np.fft.irfft(x, 4)
     assert found.dtype == wanted.dtype == np.float16
     np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-3)
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
+def test_inverse_transforms_of_several_axes_give_the_precision_of_numpys(axes):
+    x = np.ones((2, 3), "float16")
+    found, wanted = lnb.fft.irfftn(on(x), axes=axes), np.fft.irfftn(x, axes=axes)
+    assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float16", "float32", "complex64"])
+def test_sort_complex_gives_single_precision(dtype):
+    x = np.array([3, 0, 1, 2]).astype(dtype)
+    found = lnb.sort_complex(on(x))
+    assert found.dtype == np.complex64
+    np.testing.assert_array_equal(found.numpy(), np.sort_complex(x))

@@ -56,6 +56,15 @@ def test_places_equal_numpys(name, axis, device):
     check(name, np.nan_to_num(x).astype("int32"), device, axis=axis, keepdims=True)
 
 
+@pytest.mark.parametrize("numbers", [[2, 7, 7, 0], [2, np.nan, 7, 0], [[5, 1], [0, 3]]], ids=str)
+@pytest.mark.parametrize("name", PLACES)
+def test_places_in_small_arrays_equal_numpys(name, numbers, device):
+    for dtype in ("float32", "float64"):
+        check(name, np.array(numbers, dtype), device)
+    if not np.isnan(numbers).any():
+        check(name, np.array(numbers, "int32"), device)
+
+
 @pytest.mark.parametrize("name", PLACES)
 def test_place_in_nothing_but_nan_is_refused(name, device):
     x = lnb.asarray(np.array([[1, 2], [np.nan, np.nan]], "float32"), device=device)
