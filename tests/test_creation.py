@@ -210,3 +210,30 @@ def test_more_axes_than_numpy_has_are_refused(call):
 def test_as_many_axes_as_numpy_has_are_taken():
     x = lnb.zeros((1,) * 64)
     assert x.ndim == 64 and x.reshape(1)[(None,) * 63].shape == (1,) * 64 and x[(0, None)].ndim == 64
+
+
+def test_tensor_copies_what_other_objects_lend() -> None:
+    class Lender:
+        memory = np.ones(2)
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+            return self.memory
+    lent, block = Lender(), bytearray(b"ab")
+    copies, shared = [lnb.tensor(lent), lnb.tensor(memoryview(block))], lnb.asarray(lent)
+    lent.memory[:], block[0] = 5, 0
+    assert [found.tolist() for found in copies] == [[1, 1], [97, 98]] and shared.tolist() == [5, 5]
+
+
+def test_arrays_of_a_dtype_that_numpy_does_not_know_are_read_by_dlpack() -> None:
+    class Other:
+        memory = lnb.tensor([1.0, 2.5], dtype=lnb.bfloat16)
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+            raise TypeError("Got unsupported ScalarType BFloat16")
+
+        def __dlpack__(self, **options: Any) -> Any:
+            return self.memory.__dlpack__(**options)
+    copied, shared = lnb.tensor(Other()), lnb.asarray(Other())
+    Other.memory[0] = 7
+    assert copied.dtype == shared.dtype == ml_dtypes.bfloat16
+    assert copied.tolist() == [1, 2.5] and shared.tolist() == [7, 2.5]

@@ -63,3 +63,19 @@ def test_free_tensor_goes_where_the_others_are():
     assert x.grad.device == x.device == "cpu" and x.grad.tolist() == [1, 2]
     other = lnb.tensor(np.float32([3, 4])).free()
     assert (x * other).device == "cpu" and (other * bound).device == "mlx"
+
+
+# ------------------------------------------------------------------------------------------- lucid's defects
+def test_numbers_keep_their_kind_beside_integers_and_masks():
+    """lucid gives a number the dtype of the tensor: 1.5 becomes 1, and 1 - mask raises."""
+    assert (lnb.tensor([1, 2]) * 1.5).tolist() == [1.5, 3.0]
+    found = 1 - lnb.tensor([True, False])
+    assert found.tolist() == [0, 1] and found.dtype == np.int64
+
+
+def test_the_inverse_of_unique_values_puts_them_together_again():
+    """lucid's unique(sorted=False) has first seen values and the inverse of sorted ones."""
+    x = np.array([3, 1, 3, 2, 1])
+    for how in (True, False):
+        values, inverse = lnb.unique(x, return_inverse=True, sorted=how)
+        assert values[inverse].tolist() == x.tolist()

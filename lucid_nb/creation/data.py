@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import backend, dtypes, shapes
+from .. import backend, dlpack, dtypes, shapes
 from ..apply import as_array, check_fits, joined
 from ..array import Tensor
-from ..errors import DTypeError, ShapeError, told
+from ..errors import DTypeError, LucidError, ShapeError, told
 from ..ops.movement import astype, in_order, reshape, to
 from ..register import public, short
 from ..shapes import as_integer
@@ -79,7 +79,7 @@ def _raw_of(op: str, data: Any, dtype: Any, device: Any, copies: bool) -> Any:
         return _on_its_device(op, table, table.of_interface(interface, data), dtype, device, copies)
     table = backend.table(backend.resolve(device))
     is_foreign = isinstance(data, (np.ndarray, np.generic))
-    array = as_array(op, data)
+    array = _on_host(op, data)
     dtypes.check_supported(op, array.dtype)
     wanted = dtypes.as_dtype(op, dtype) if dtype is not None else array.dtype
     if array.dtype.kind == "c" and wanted.kind not in "cb":
@@ -94,7 +94,18 @@ def _raw_of(op: str, data: Any, dtype: Any, device: Any, copies: bool) -> Any:
         return table.copy(array) if table.name == "cpu" else table.from_numpy(array)
     if type(data) in dtypes.WEAK and table.name != "cpu":             # nothing need be sent
         return table.full((), array.astype(wanted)[()], wanted)
-    return table.from_numpy(array.astype(wanted, copy=copies and is_foreign))
+    is_made = isinstance(data, (list, tuple, *dtypes.WEAK))           # whatever else may have lent its memory
+    return table.from_numpy(array.astype(wanted, copy=copies and not is_made))
+
+
+def _on_host(op: str, data: Any) -> np.ndarray:
+    """An array as NumPy reads it; where it does not know the dtype, which is bfloat16, by DLPack."""
+    try:
+        return as_array(op, data)
+    except TypeError as error:
+        if isinstance(error, LucidError) or not hasattr(data, "__dlpack__"):
+            raise
+        return dlpack.on_host(dlpack.borrow(data.__dlpack__()))
 
 
 def foreign(data: Any) -> backend.Table | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ConfigError, WorkerError, told
+from ..errors import ConfigError, DTypeError, WorkerError, told
 from . import pool, worker
 from .pinning import check_pinning, pinned
 from .reading import Reader
@@ -131,6 +131,9 @@ class DataLoader:
     def __len__(self) -> int:
         if self.batch_sampler is not None or not self.reader.is_stream:
             return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
+        if getattr(self.dataset, "__len__", None) is None:
+            raise DTypeError(f"DataLoader: the stream {type(self.dataset).__name__} has no length. Count its batches, "
+                             "or give it a __len__.")
         count = len(self.dataset)
         if self.batch_size is None:
             return count

@@ -106,7 +106,8 @@ def _save_by_suffix(obj: Any, path: Path, safetensors: bool, metadata: Mapping[s
     suffix = path.suffix
     allowed = OF_ARRAYS if is_array else OF_DICTS
     if suffix not in allowed:
-        raise ConfigError(f"save: {suffix} files hold no {_kind(content)}. Use {' or '.join(allowed)}.")
+        what = f"files hold no {_kind(content)}" if suffix in (*OF_ARRAYS, *OF_DICTS) else "files cannot be written"
+        raise ConfigError(f"save: {suffix} {what}. Use {' or '.join(allowed)}.")
     if metadata is not None and suffix != ".safetensors":
         raise ConfigError(f"save: {suffix} files have no metadata. Use .safetensors.")
     if suffix == ".safetensors":

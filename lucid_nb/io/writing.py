@@ -1,5 +1,6 @@
 """Files written whole or not at all."""
 
+import errno
 import os
 import secrets
 import shutil
@@ -19,6 +20,8 @@ def write_whole(path: Any, write: Callable[[str], Any]) -> None:
     Where it fails, the old file stays as it was. A link is followed; the new file has the old one's mode.
     """
     target = Path(os.path.realpath(os.fsdecode(path)))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder to write into", str(target.parent))
     beside = target.with_name(f".{secrets.token_hex(8)}-{target.name}")        # its suffix says the format
     try:
         write(str(beside))

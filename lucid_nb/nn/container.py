@@ -167,8 +167,12 @@ class ModuleDict(Module):
         self.update({} if modules is None else modules)
 
     def update(self, modules: Any) -> None:
-        """Add modules, or replace them: a mapping, or pairs of name and module."""
-        for name, module in paired("ModuleDict", modules):
+        """Add modules, or replace them: a mapping, or pairs of name and module. All or, where one is wrong, none."""
+        pairs = paired("ModuleDict", modules)
+        for name, module in pairs:
+            self._check_name(name)
+            self._checked(name, module)
+        for name, module in pairs:
             self[name] = module
 
     def pop(self, key: str) -> Module | None:

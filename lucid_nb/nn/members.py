@@ -83,14 +83,18 @@ class Members:
 
     # -------------------------------------------------------------------------------------------- registration
     def _register(self, table: dict[str, Any], name: str, value: Any) -> None:
-        if not isinstance(name, str) or not name or "." in name:
-            raise ConfigError(f"{type(self).__name__}: {name!r} cannot name a member. Use a word without dots.")
-        if name == "training" or (name[0] == "_" and name in self.__dict__):
-            raise ConfigError(f"{type(self).__name__}: {name!r} is an attribute of every module. Use another name.")
+        self._check_name(name)
         if name not in table:
             self._forget(name)
             self.__dict__.pop(name, None)
         table[name] = value
+
+    def _check_name(self, name: Any) -> None:
+        """Refuse what cannot name a member."""
+        if not isinstance(name, str) or not name or "." in name:
+            raise ConfigError(f"{type(self).__name__}: {name!r} cannot name a member. Use a word without dots.")
+        if name == "training" or (name[0] == "_" and name in self.__dict__):
+            raise ConfigError(f"{type(self).__name__}: {name!r} is an attribute of every module. Use another name.")
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter under this name; None keeps the name for later."""

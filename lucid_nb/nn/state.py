@@ -11,7 +11,7 @@ from numpy.lib.array_utils import byte_bounds
 from ..array import Tensor
 from ..creation import asarray, empty
 from ..dtypes import as_dtype, can_cast, is_inexact
-from ..errors import DTypeError, ShapeError, StateError
+from ..errors import DTypeError, LucidError, ShapeError, StateError, told
 from ..tape import grad_mode
 from .parameter import Parameter, Uninitialized, adopted
 
@@ -134,7 +134,7 @@ def load(module: "Module", given: Mapping[str, Any], strict: bool, assign: bool)
     if strict and (missing or unexpected):
         raise StateError(f"load_state_dict: missing {missing}, unexpected {unexpected} for {type(module).__name__}. "
                          "Load what this module saved, or pass strict=False.")
-    values = {key: asarray(given[key]) for key in own if key in given}
+    values = {key: _array(key, given[key]) for key in own if key in given}
     _check_values(values, own, assign)
     ready = values if assign else _converted(values, own)
     for key, part in extras.items():
@@ -159,6 +159,15 @@ def _announced(parts: "list[tuple[str, Module]]", given: dict[str, Any],
     return given, missing, unexpected
 
 
+def _array(key: str, value: Any) -> Tensor:
+    """A value of the state as a tensor; what cannot be one is refused by its key."""
+    try:
+        return asarray(value)
+    except (LucidError, TypeError, ValueError, RuntimeError) as error:
+        raise DTypeError(f"load_state_dict: {key} is {told(value)}, no array of numbers ({error}). "
+                         "Load what state_dict() gave.") from error
+
+
 def _check_values(values: dict[str, Tensor], own: dict[str, Slot], assign: bool) -> None:
     """Refuse what does not fit, before anything is written."""
     there = {key: own[key].tensor for key in values if not isinstance(own[key].tensor, Uninitialized)}
@@ -171,6 +180,11 @@ def _check_values(values: dict[str, Tensor], own: dict[str, Slot], assign: bool)
     if uncast:
         raise DTypeError(f"load_state_dict: {'; '.join(uncast)}. Load real parts, or into a complex module.")
     if assign:
+        still = [f"{key} is {values[key].dtype}" for key, tensor in there.items()
+                 if tensor.requires_grad and not is_inexact(values[key].dtype)]
+        if still:
+            raise DTypeError(f"load_state_dict: {'; '.join(still)}, which has no gradient. Load floats, or without "
+                             "assign=True, which casts.")
         return
     with grad_mode(False):
         for key, tensor in there.items():

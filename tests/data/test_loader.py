@@ -212,3 +212,13 @@ def test_loader_collates_as_torch_does():
         assert [part.tolist() for part in ours["y"]] == [part.tolist() for part in theirs["y"]]
         assert [str(part.dtype) for part in ours["y"]] == [str(part.dtype)[6:] for part in theirs["y"]]
         assert ours["z"][0].tolist() == theirs["z"][0].tolist()
+
+
+def test_a_stream_of_unknown_length_says_so():
+    class Stream(IterableDataset):
+        def __iter__(self):
+            return iter(range(5))
+    loader = DataLoader(Stream(), 2)
+    with pytest.raises(lnb.DTypeError, match="DataLoader: the stream Stream has no length"):
+        len(loader)
+    assert [batch.tolist() for batch in list(loader)] == [[0, 1], [2, 3], [4]]        # list asks for the length, too

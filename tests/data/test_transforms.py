@@ -324,3 +324,9 @@ def test_transforms_refuse_in_one_sentence(call, kind, text):
     with pytest.raises(kind, match=text) as found:
         call()
     assert "\n" not in str(found.value)
+
+
+def test_erasing_an_image_of_pillow_is_refused():
+    image = Image.fromarray(BYTES.transpose(1, 2, 0))
+    with pytest.raises(lnb.DTypeError, match=r"RandomErasing: the image is Pillow's\. Put ToTensor"):
+        T.RandomErasing(1.0)(image)

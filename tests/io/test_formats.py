@@ -134,8 +134,8 @@ class Odd:
 @pytest.mark.parametrize(("obj", "name", "error", "text"), [
     (X, "x.safetensors", ValueError, r"save: \.safetensors files hold no tensor alone. Use .npy or .lct"),
     ({}, "x.npy", ValueError, r"save: \.npy files hold no dict. Use .npz or .safetensors or .lcd"),
-    ({}, "x.pt", ValueError, r"save: \.pt files hold no dict"),
-    (X, "x.png", ValueError, r"save: \.png files hold no tensor alone"),
+    ({}, "x.pt", ValueError, r"save: \.pt files cannot be written"),
+    (X, "x.png", ValueError, r"save: \.png files cannot be written"),
     ([X], "x.lcd", TypeError, "save: a list is no state dict"),
     (3, "x", TypeError, "save: a int is no state dict"),
     ({1: X}, "x.npz", ValueError, "save: 1 is no name"),
@@ -253,3 +253,14 @@ def test_foreign_versions_and_contents_are_refused(tmp_path):
     with pytest.raises(IsADirectoryError if os.name == "posix" else PermissionError):
         (tmp_path / "folder.lcd").mkdir()
         lnb.load(tmp_path / "folder.lcd")
+
+
+def test_suffixes_that_are_never_written_and_folders_that_are_missing_are_named(tmp_path):
+    for suffix in (".pt", ".xyz"):
+        with pytest.raises(errors.ConfigError, match=rf"save: \{suffix} files cannot be written\. Use"):
+            lnb.save({"x": X}, tmp_path / f"a{suffix}")
+    with pytest.raises(errors.ConfigError, match=r"save: \.lct files hold no dict"):
+        lnb.save({"x": X}, tmp_path / "a.lct")
+    with pytest.raises(FileNotFoundError, match=r"no such folder to write into: '.*nowhere'"):
+        lnb.save({"x": X}, tmp_path / "nowhere" / "a.lcd")
+    assert not list(tmp_path.iterdir())

@@ -166,3 +166,12 @@ def test_bad_settings_are_named(make, text):
 def test_images_of_another_size_are_refused():
     with pytest.raises(lnb.errors.ShapeError, match="ViT: images of shape"):
         SMALL["vit"]()(np.zeros((1, 3, 40, 40), np.float32))
+
+
+def test_models_of_users_are_registered_wherever_they_are_defined(monkeypatch):
+    """lucid's register_model fails for functions outside of lucid.models."""
+    def net_of_a_user(num_classes=3):
+        return lnb.nn.Linear(2, num_classes)
+    monkeypatch.setattr(models.registry, "_FACTORIES", dict(models.registry._FACTORIES))
+    lnb.register_model(net_of_a_user)
+    assert models.create_model("net_of_a_user", num_classes=5).out_features == 5

@@ -58,3 +58,12 @@ def test_list_that_is_refused_a_member_is_as_before():
     with pytest.raises(lnb.DTypeError):
         layers.extend([nn.Tanh(), 3])
     assert len(layers) == 1
+
+
+@pytest.mark.parametrize("pairs", [{"a": nn.ReLU(), "b": 3}, {"a": nn.ReLU(), "b.c": nn.ReLU()}],
+                         ids=["no module", "no name"])
+def test_a_dict_of_modules_takes_all_or_none(pairs):
+    layers = nn.ModuleDict({"a": nn.Tanh()})
+    with pytest.raises(lnb.LucidError, match="ModuleDict: "):
+        layers.update(pairs)
+    assert list(layers) == ["a"] and isinstance(layers["a"], nn.Tanh)

@@ -410,3 +410,10 @@ def test_distances_of_all_pairs_have_gradients_0_where_rows_are_equal():
         F.pdist(np.ones(3))
     with pytest.raises(errors.ConfigError, match="p is -1"):
         F.pdist(np.ones((3, 2)), -1)
+
+
+@pytest.mark.parametrize("target", [0.0, 0.5, 1.0])
+def test_binary_cross_entropy_of_what_is_no_probability_is_nan_for_every_target(target):
+    found = F.binary_cross_entropy(np.float32([-0.1, 1.1, np.nan, 0.0, 0.5, 1.0]), [target] * 6, reduction="none")
+    wanted = [np.nan] * 3 + [100 * target, np.log(2), 100 * (1 - target)]        # logarithms stop at -100
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-6)

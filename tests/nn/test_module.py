@@ -287,3 +287,18 @@ def test_parameter_of_integers_is_refused(data):
     with pytest.raises(lnb.DTypeError, match=r"Parameter: \w+ has no gradient"):
         nn.Parameter(data)
     assert nn.Parameter(data, requires_grad=False).dtype == data.dtype
+
+
+@pytest.mark.parametrize(("value", "assign", "text"), [
+    ("a", False, r"load_state_dict: 1\.bias is 'a', no array of numbers"),
+    (None, True, r"load_state_dict: 1\.bias is None, no array of numbers"),
+    (np.zeros(2, int), True, r"load_state_dict: 1\.bias is int64, which has no gradient")],
+    ids=["text", "none", "integers"])
+def test_a_value_that_cannot_be_loaded_is_named_before_any_is_written(value, assign, text):
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    before = {key: tensor.numpy().copy() for key, tensor in net.state_dict().items()}
+    state = {key: np.zeros_like(array) for key, array in before.items()} | {"1.bias": value}
+    with pytest.raises(lnb.LucidError, match=text):
+        net.load_state_dict(state, assign=assign)
+    for key, tensor in net.state_dict().items():
+        assert np.array_equal(tensor.numpy(), before[key]) and tensor.dtype == np.float32

@@ -276,3 +276,12 @@ def test_fused_weights_equal_torch():
     ours, theirs = (library.nn.utils.fuse_conv_bn_eval(*pair) for library, pair in zip((lnb, torch), layers))
     for a, b in zip(ours.parameters(), theirs.parameters()):
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("bound", [-1.0, float("nan")])
+@pytest.mark.parametrize("name", ["clip_grad_norm_", "clip_grad_value_", "clip_grad_norm"])
+def test_a_bound_that_is_negative_or_no_number_changes_no_gradient(name, bound):
+    params = with_gradients([3.0, 4.0])
+    with pytest.raises(lnb.ConfigError, match=f"is {bound}. Use a number that is not negative"):
+        getattr(utils if name.endswith("_") else util, name)(params, bound)
+    assert params[0].grad.tolist() == [3, 4]

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from ... import random
-from ...errors import ConfigError, ShapeError, told
+from ...errors import ConfigError, DTypeError, ShapeError, told
 from . import functional
 from .base import Transform, kernel_and_sigma, range_of
 from .geometry import check_mode, pair_of
-from .images import channels_of, size_of
+from .images import channels_of, is_pillow, size_of
 
 TRIES = 10                    # of a random box, before one in the middle is taken
 
@@ -240,6 +240,8 @@ class RandomErasing(Chance):
     def change(self, img: Any) -> Any:
         """The image without a box."""
         op, (rows, cols) = "RandomErasing", size_of("RandomErasing", img)
+        if is_pillow(img):
+            raise DTypeError(f"{op}: the image is Pillow's. Put ToTensor before it.")
         found = box_in(rows, cols, self.scale, self.ratio, False)
         if found is None:
             return img

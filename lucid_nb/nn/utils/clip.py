@@ -32,6 +32,14 @@ def with_gradient(op: str, parameters: Params) -> list[Any]:
     return [param for param in all_of(op, parameters) if param.grad is not None]
 
 
+def bound_of(op: str, name: str, value: Any) -> float:
+    """A bound as a number; a negative one would turn every gradient around, and NaN spoil it."""
+    limit = as_number(op, name, value)
+    if not limit >= 0:
+        raise ConfigError(f"{op}: {name} is {value}. Use a number that is not negative.")
+    return limit
+
+
 def get_total_norm(tensors: Params, norm_type: float = 2.0, error_if_nonfinite: bool = False,
                    foreach: bool | None = None) -> Tensor:
     """The norm of order `norm_type` of all elements of all tensors together; 0 of none.
@@ -58,7 +66,7 @@ def get_total_norm(tensors: Params, norm_type: float = 2.0, error_if_nonfinite: 
 def clip_grads_with_norm_(parameters: Params, max_norm: float, total_norm: Any, foreach: bool | None = None, *,
                           eps: float = EPS) -> None:
     """Scale the gradients of all parameters by max_norm / (total_norm + eps), but never up."""
-    limit = as_number("clip_grads_with_norm_", "max_norm", max_norm)
+    limit = bound_of("clip_grads_with_norm_", "max_norm", max_norm)
     total = asarray(total_norm)
     factor = minimum(limit / (total + eps), 1.0)
     with grad_mode(False):
@@ -79,7 +87,7 @@ def clip_grad_norm_(parameters: Params, max_norm: float, norm_type: float = 2.0,
     >>> param.grad.numpy().round(3).tolist()
     [0.6000000238418579, 0.800000011920929]
     """
-    as_number("clip_grad_norm_", "max_norm", max_norm)
+    bound_of("clip_grad_norm_", "max_norm", max_norm)
     params = with_gradient("clip_grad_norm_", parameters)
     total = get_total_norm([param.grad for param in params], norm_type, error_if_nonfinite)
     clip_grads_with_norm_(params, max_norm, total)
@@ -88,9 +96,7 @@ def clip_grad_norm_(parameters: Params, max_norm: float, norm_type: float = 2.0,
 
 def clip_grad_value_(parameters: Params, clip_value: float, foreach: bool | None = None) -> None:
     """Bring every element of all gradients between -clip_value and clip_value."""
-    limit = as_number("clip_grad_value_", "clip_value", clip_value)
-    if not limit >= 0:
-        raise ConfigError(f"clip_grad_value_: clip_value is {clip_value}. Use a number that is not negative.")
+    limit = bound_of("clip_grad_value_", "clip_value", clip_value)
     with grad_mode(False):
         for param in with_gradient("clip_grad_value_", parameters):
             param.grad = clip(param.grad.detach(), -limit, limit)
