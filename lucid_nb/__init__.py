@@ -120,7 +120,7 @@ from numpy import (
     void,
 )
 
-from . import array_function, backward, creation, errors, interop, ops, roads, ufuncs
+from . import array_function, backward, creation, errors, interop, ops, rewrites, roads, ufuncs
 from .amp import GradScaler, autocast
 from .array import Tensor
 from .array_api import __array_namespace_info__

@@ -52,6 +52,7 @@ class Table:
 
 _tables: dict[str, Table] = {}
 _by_type: dict[type, Table] = {}
+when_loaded: list[Callable[[Table], None]] = []      # told of each device that is used for the first time
 plain: set[type] = set()         # kinds of raw arrays that are a device's own, and not made by `admit`
 
 
@@ -69,6 +70,8 @@ def table(device: str) -> Table:
         found = _tables[device] = Table(device, module)
         plain.update(module.RAW_TYPES)
         _by_type.update(dict.fromkeys(module.RAW_TYPES, found))
+        for tell in when_loaded:
+            tell(found)
     return found
 
 

@@ -20,10 +20,10 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 ORDER = [
     "errors", "config", "dtypes", "dlpack", "recycling", "shapes", "trees", "windows", "expr", "vocabulary",
     "flops", "program", "printing", "backend", "storage", "tape", "graph", "facts", "op", "batched", "views",
-    "chains", "array", "apply", "lifting", "anomaly", "backward", "forward", "register", "roads", "remembered", "calls",
-    "ops", "ufuncs", "explicit", "creation", "host", "interop", "array_function", "array_api", "fusion", "vectorize",
-    "autograd", "random", "testing", "special", "amp", "lib", "linalg", "fft", "einops", "nn", "optim", "io", "data",
-    "models", "onnx", "visual", "distributed", "commands", "__main__"]
+    "chains", "array", "rewrites", "apply", "lifting", "anomaly", "backward", "forward", "register", "roads",
+    "remembered", "calls", "ops", "ufuncs", "explicit", "creation", "host", "interop", "array_function", "array_api",
+    "fusion", "vectorize", "autograd", "random", "testing", "special", "amp", "lib", "linalg", "fft", "einops", "nn",
+    "optim", "io", "data", "models", "onnx", "visual", "distributed", "commands", "__main__"]
 DEVICES = ("kernels", "cuda", "mlx")
 FOR_DEVICES = {"errors", "config", "dtypes", "dlpack", "recycling", "shapes", "windows", "expr", "vocabulary",
                "program", "printing"}

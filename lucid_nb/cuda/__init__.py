@@ -17,7 +17,7 @@ from .counting import bin_places, bincount, histogram, span
 from .elementwise import map_program as map
 from .fused import fused_rows, suits_rows
 from .gemm import linear, matmul
-from .graphs import graph
+from .graphs import graph, note_rewrites
 from .index import gather, take_along
 from .interop import LEGACY_STREAM, array_interface, describe, make_wait, of_interface, over
 from .masks import compress, expand, nonzero

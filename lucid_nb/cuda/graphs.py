@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import DeviceError
 from . import launching, runtime
+from .array import DeviceArray
 from .memory import Lasting, Pool, pool
 from .noted import CROSSINGS, Launched, Launches
 from .runtime import SIMULATED, cuda
@@ -18,6 +19,8 @@ SAME = "A graph is the same every time: keep shapes and branches fixed."
 
 class Graph:
     """What `graph` gives: call it for a step."""
+
+    noted: Any = None                                # what makes notes of writes; set by those who know tensors
 
     def __init__(self, step: Callable[[], Any]) -> None:
         self.step, self.pool = step, Lasting()
@@ -35,7 +38,9 @@ class Graph:
         if runtime.is_watched():
             return self.step()
         if self.built is not None:
-            return self._replay()
+            result = self._replay()
+            self.rewrites.repeat("graph")
+            return result
         if self.trials < TRIALS or SIMULATED:
             return self._checked(launching.LEGACY_STREAM, pool)
         return self._build()
@@ -54,7 +59,7 @@ class Graph:
     def _build(self) -> Any:
         """Run Python once more, with launches that are only noted, then run them."""
         cuda.synchronize()
-        with launching.side_stream() as side:
+        with launching.side_stream() as side, self.noted("cuda", self._is_own) as self.rewrites:
             builder = side.create_graph_builder()
             builder.begin_building("relaxed")
             try:
@@ -72,11 +77,21 @@ class Graph:
         self.result, self.stream = result, launching.core_stream(cuda.default_stream())
         return self._replay()
 
+    def _is_own(self, raw: Any) -> bool:
+        """Is it memory that the graph writes at each replay?"""
+        memory = raw.memory.root or raw.memory if type(raw) is DeviceArray else None
+        return memory is not None and memory.block is not None and memory.block.pool is self.pool
+
     def _replay(self) -> Any:
         runtime.require("graph")
         cuda.current_context()                       # becomes this thread's, which the driver takes
         self.built.launch(self.stream)
         return self.result
+
+
+def note_rewrites(noted: Any) -> None:
+    """Let what a replay writes be told: `noted(device, is_own)` is a context manager that can `repeat` what was."""
+    Graph.noted = noted
 
 
 def check_equal(before: Launches, now: Launches) -> None:

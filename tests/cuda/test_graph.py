@@ -321,3 +321,37 @@ def test_steps_run_as_usual_where_kernels_are_waited_for(builder, monkeypatch):
     assert len(waits) == 1 and builder.seen.count("launch") == 1
     step()
     assert builder.seen.count("launch") == 2
+
+
+# --------------------------------------------------------------------------------------------------- what is saved
+@pytest.mark.simulated
+def test_replays_overwrite_what_gradients_have_saved(builder):
+    """What was computed from memory that a replay writes cannot be differentiated afterwards; without one it can."""
+    x, weight = ones(), lnb.ones(4, dtype="float32", device="cuda", requires_grad=True)
+
+    def body():
+        with lnb.no_grad():
+            x[...] = x * 0.5
+            return x + 1
+    step = captured(body)
+    is_saved = x.share().version.is_saved()
+    assert not is_saved
+    for find in (lambda: x, step, lambda: step()[1:]):
+        (weight[:find().size] * find()[:3].sum()).sum().backward()
+        loss = (weight[:1] * find()[:1]).sum()
+        step()
+        with pytest.raises(lnb.GradError, match=r"multiply: a value saved at .* was overwritten by graph at .*\.py"):
+            loss.backward()
+
+
+@pytest.mark.simulated
+def test_replays_leave_other_memory_as_saved(builder):
+    x, other = ones(), ones()
+    other += 1
+    step = captured(lambda: x + 1)
+    weight = lnb.ones(4, dtype="float32", device="cuda", requires_grad=True)
+    losses = [(weight * tensor).sum() for tensor in (x, other)]
+    step()
+    for loss in losses:
+        loss.backward()
+    assert weight.grad.tolist() == [3, 3, 3, 3]
