@@ -256,6 +256,12 @@ def test_scalars_of_numpy_are_numbers_and_arrays_are_on_the_cpu():
         x + np.ones((2, 2), "float32")
 
 
+@pytest.mark.filterwarnings("error")
+def test_warnings_of_numbers_are_not_given():
+    found = [lnb.log(on([-1.0])), on([1.0]) / on([0.0]), on([1]) // on([0]), lnb.exp(on([1e4]))]
+    np.testing.assert_array_equal([x.item() for x in found], [np.nan, np.inf, 0, np.inf])
+
+
 def test_lists_that_hold_double_precision_stay_double():
     x = on(np.array([1 / 3, 2.0]))
     assert lnb.array([x, [0.1, 1]]).dtype == np.float64 and lnb.array([x[0], 0.1]).tolist() == [1 / 3, 0.1]
