@@ -9,6 +9,7 @@ from ..errors import ConfigError, StateError
 from ..ops.linalg import dot
 from ..ops.movement import concat
 from ..tape import grad_mode
+from .hooks import hooked
 from .line_search import Point, strong_wolfe
 from .optimizer import Group, Optimizer, evaluate
 
@@ -66,6 +67,7 @@ class LBFGS(Optimizer):
             raise StateError(f"load_state_dict: the state {list(state)} does not belong to LBFGS and {total} numbers. "
                              "Load the state of the same parameters.")
 
+    @hooked
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Iterate; gives the loss before the first iteration."""
         if closure is None:

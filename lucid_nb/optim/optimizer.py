@@ -2,13 +2,14 @@
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from .. import backend
 from ..array import Tensor
 from ..creation import asarray, zeros_like
 from ..errors import ConfigError, GradError, ShapeError, StateError, told
 from ..tape import grad_mode
+from .hooks import Hooked, hooked
 from .step import compute_dtype
 
 Group = dict[str, Any]
@@ -19,7 +20,7 @@ OTHERS = {"params", "param_names", "name", "initial_lr", "min_lr", "max_lr", "sw
           "differentiable", *CHOICES}
 
 
-class Optimizer:
+class Optimizer(Hooked):
     """Base of the optimizers: a subclass gives `defaults` and `update(param, gradient, state, group)`.
 
     `params` are tensors, pairs (name, tensor), or dicts with "params" and settings that differ from the defaults.
@@ -122,6 +123,7 @@ class Optimizer:
                 if param.grad is not None:
                     param.grad = None if set_to_none else zeros_like(param.grad)
 
+    @hooked
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have a gradient; `closure`, if given, computes the loss anew first."""
         loss = None
@@ -148,16 +150,19 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """Settings and state, with parameters numbered in the order in which they were given."""
+        self._tell("state_dict_pre")
         numbers = {id(param): number for number, param in enumerate(self._all())}
         groups = [{**group, "params": [numbers[id(param)] for param in group["params"]]} for group in self.param_groups]
-        return {"state": {numbers[id(param)]: dict(state) for param, state in self.state.items()},
-                "param_groups": groups}
+        found = {"state": {numbers[id(param)]: dict(state) for param, state in self.state.items()},
+                 "param_groups": groups}
+        return cast(dict[str, Any], self._passed("state_dict_post", found))
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over settings and state; arrays are cast to their parameter's dtype and copied to its device.
 
         What does not fit is refused with StateError, ShapeError or ConfigError, and everything stays as it was.
         """
+        state_dict = self._passed("load_state_dict_pre", state_dict)
         if not isinstance(state_dict, Mapping) or not {"state", "param_groups"} <= state_dict.keys():
             found = list(state_dict) if isinstance(state_dict, Mapping) else type(state_dict).__name__
             raise StateError(f"load_state_dict: the state is {found}. Pass what state_dict() gave.")
@@ -177,6 +182,7 @@ class Optimizer:
                       for param, state in self._owned(state_dict["state"])}
         for group, given in zip(self.param_groups, settings):
             group.update(given)
+        self._tell("load_state_dict_post")
 
     def _owned(self, states: Any) -> list[tuple[Tensor, Mapping[str, Any]]]:
         """The saved state of each parameter that has one, after checking that it is one."""

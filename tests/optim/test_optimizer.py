@@ -343,3 +343,48 @@ def test_gradients_of_another_dtype_never_change_the_parameter():
         p.grad = lnb.ones((2, 3), dtype="float64")
     SGD([p], momentum=0.9).step()
     assert p.dtype == np.float32
+
+
+# ------------------------------------------------------------------------------------------------------- hooks
+def hooked_lines(kind, p, closure):
+    """What hooks of a step and of the state are told, in order, and the rate that one of them makes of 0.5."""
+    lines, optimizer = [], kind([p], lr=0.5)
+    handles = [
+        optimizer.register_step_pre_hook(lambda o, args, kwargs: lines.append(("before", o is args[0], len(args)))),
+        optimizer.register_step_post_hook(lambda o, args, kwargs: lines.append(("after", sorted(kwargs))))]
+    optimizer.register_state_dict_pre_hook(lambda o: lines.append("saving"))
+    optimizer.register_state_dict_post_hook(lambda o, state: {**state, "note": 7})
+    optimizer.register_load_state_dict_pre_hook(lambda o, state: {**state, "param_groups": [
+        {**group, "lr": 0.25} for group in state["param_groups"]]})
+    optimizer.register_load_state_dict_post_hook(lambda o: lines.append("second"))
+    optimizer.register_load_state_dict_post_hook(lambda o: lines.append("first"), prepend=True)
+    optimizer.step(closure)
+    for handle in handles:
+        handle.remove()
+    optimizer.step(closure)
+    state = optimizer.state_dict()
+    optimizer.load_state_dict(state)
+    return [*lines, state["note"], optimizer.param_groups[0]["lr"]]
+
+
+@pytest.mark.parametrize("name", ["SGD", "LBFGS"])
+def test_hooks_of_steps_and_states_are_told_as_pytorch_tells_them(name):
+    p = lnb.nn.Parameter(np.float32([1, 2]))
+    found = hooked_lines(getattr(lnb.optim, name), p, lambda: (p * p).sum())
+    assert found == [("before", True, 2), ("after", []), "saving", "first", "second", 7, 0.25]
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    q = torch.nn.Parameter(torch.tensor([1.0, 2.0]))
+    theirs = hooked_lines(getattr(torch.optim, name), q, lambda: (q * q).sum())
+    assert found == theirs
+
+
+def test_hooks_of_a_step_change_its_arguments_and_stay_with_their_optimizer():
+    p = lnb.nn.Parameter(np.float32([1]))
+    optimizer = SGD([p], lr=1.0)
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: ((o, lambda: 5.0), kwargs))
+    assert optimizer.step() == 5.0 and pickle.loads(pickle.dumps(optimizer)).step() is None
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: 3)
+    with pytest.raises(lnb.ConfigError, match=r"SGD\.step: a hook gave 3\. Give \(args, kwargs\), or None"):
+        optimizer.step()
+    with pytest.raises(lnb.DTypeError, match="register_step_post_hook: 3 is not a function"):
+        optimizer.register_step_post_hook(3)
