@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import lucid_nb
-from lucid_nb import register
+from lucid_nb import register, roads
 from lucid_nb.array import Tensor
 
 PACKAGE = Path(lucid_nb.__file__).parent
@@ -163,7 +163,7 @@ def added_methods() -> dict[str, Callable]:
     source = next(node for node in ast.parse((PACKAGE / "array.py").read_text()).body
                   if isinstance(node, ast.ClassDef) and node.name == "Tensor")
     own = {node.name for node in source.body if isinstance(node, ast.FunctionDef)}
-    return {name: value for name, value in vars(Tensor).items()
+    return {name: value for name, value in (vars(Tensor) | roads.general).items()
             if name not in own and isinstance(value, (types.FunctionType, property))}
 
 

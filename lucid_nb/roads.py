@@ -15,6 +15,7 @@ from .register import ARITHMETIC, gate, operators, short
 from .storage import Root, Storage
 
 _of_op: dict[Any, list[Any]] = {}                 # the roads that an op's kernels serve
+general: dict[str, Any] = {}                      # the functions in Python whose places in Tensor roads have taken
 
 
 def _arrive(table: Table, *_: Any) -> None:
@@ -32,7 +33,8 @@ def _install(table: Table) -> None:
     tensors = table.table_of(gate, Tensor, Storage, Tensor.share, fields)
 
     def lay(kind: str, name: str, *own: int) -> Any:
-        road = table.Road(kind, name, tensors, vars(Tensor)[name], *own)
+        general[name] = vars(Tensor)[name]
+        road = table.Road(kind, name, tensors, general[name], *own)
         setattr(Tensor, name, road.method())
         return road
     lay("moved", "moved")

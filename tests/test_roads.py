@@ -1,6 +1,7 @@
 """The roads in machine code: what they give is NumPy's, what they leave to the functions in Python, what they hold."""
 
 import gc
+import inspect
 import os
 import subprocess
 import sys
@@ -297,4 +298,4 @@ def test_every_plain_operator_has_its_road():
     laid = {name for name, method in vars(lnb.Tensor).items() if type(method).__name__ == "instancemethod"}
     assert {"__add__", "__radd__", "__iadd__", "__lt__", "__neg__", "__getitem__", "__setitem__", "__float__", "item",
             "__bool__"} <= laid
-    assert roads._of_op
+    assert roads._of_op and laid == set(roads.general) and all(map(inspect.isfunction, roads.general.values()))
