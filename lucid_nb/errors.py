@@ -2,13 +2,15 @@
 
 import builtins
 import math
+import os
+import sys
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 GIB = 1 << 30
-
+PACKAGE = os.path.dirname(__file__) + os.sep
 
 READABLE = 100        # letters of a value in an error's text
 
@@ -21,6 +23,14 @@ def told(value: Any) -> str:
         return f"({', '.join(map(told, value))}{',' * (len(value) == 1)})"
     text = " ".join(repr(value).split())
     return text if len(text) <= READABLE else f"{text[:READABLE - 3]}..."
+
+
+def level_of_user() -> int:
+    """The `stacklevel` at which a warning of the function that asks names the caller outside this package."""
+    level, frame = 1, sys._getframe(1)
+    while PACKAGE in frame.f_code.co_filename and frame.f_back:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class LucidError(Exception):

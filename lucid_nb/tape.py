@@ -13,10 +13,9 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any, Protocol
 
 from . import backend
-from .errors import GradError, out_of_memory
+from .errors import PACKAGE, GradError, out_of_memory
 from .storage import Version, clock
 
-PACKAGE = os.path.dirname(__file__) + os.sep
 next_sequence = itertools.count(0, -1).__next__      # falling, so that a heap gives the latest first
 Place = tuple[CodeType, int]
 
@@ -283,14 +282,6 @@ def user_place(frame: FrameType | None = None) -> Place:
     while PACKAGE in frame.f_code.co_filename and frame.f_back:
         frame = frame.f_back
     return frame.f_code, frame.f_lasti
-
-
-def level_of_user() -> int:
-    """The `stacklevel` at which a warning of the function that asks names the caller outside this package."""
-    level, frame = 1, sys._getframe(1)
-    while PACKAGE in frame.f_code.co_filename and frame.f_back:
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def place_of(frame: FrameType) -> Place:

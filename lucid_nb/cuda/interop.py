@@ -4,12 +4,14 @@ Kernels run on the legacy default stream. Memory that is lent is ready in the or
 works on another one is made to wait for what was launched before.
 """
 
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from ..dlpack import CUDA, Block, on_host, row_major
-from ..errors import DeviceError
+from ..errors import DeviceError, told
+from ..shapes import Shape
 from . import noted, runtime
 from .array import DeviceArray
 from .memory import Memory
@@ -21,6 +23,7 @@ LEGACY_STREAM, NO_WAIT = 1, -1          # numbers of DLPack and of the array int
 
 def describe(raw: DeviceArray) -> Block:
     """The memory of an array, for others."""
+    runtime.require("__dlpack__")
     runtime.crosses(noted.LOAN)
     start = raw.memory.place + raw.offset * raw.element.itemsize
     return Block(start if raw.size else 0, raw.shape, raw.strides, raw.element, (CUDA, 0), raw.is_read_only, raw)
@@ -62,11 +65,9 @@ def of_interface(described: dict[str, Any], owner: Any) -> DeviceArray:
     """An array on what another library's `__cuda_array_interface__` describes, without a copy."""
     if described.get("mask") is not None:
         raise DeviceError("asarray: the CUDA array has a mask. Fill it, or pass data and mask apart.")
-    if described.get("stream") not in (None, LEGACY_STREAM):
+    dtype, shape, (address, is_read_only), bytes_apart = _parts(described)
+    if described.get("stream") is not None:
         wait_for(described["stream"])
-    dtype, shape = np.dtype(described["typestr"]), tuple(described["shape"])
-    address, is_read_only = described["data"]
-    bytes_apart = described.get("strides")
     if bytes_apart is not None and any(step % dtype.itemsize for step in bytes_apart):
         raise DeviceError(f"asarray: strides of {bytes_apart} bytes do not divide into elements of {dtype.itemsize}. "
                           "Make the array contiguous first.")
@@ -74,18 +75,45 @@ def of_interface(described: dict[str, Any], owner: Any) -> DeviceArray:
     return over(Block(address, shape, strides, dtype, (CUDA, 0), is_read_only, owner))
 
 
+def _parts(described: dict[str, Any]) -> tuple[np.dtype, Shape, tuple[int, bool], Shape | None]:
+    """Dtype, shape, address and whether it is only read, and the bytes from element to element, where they are told."""
+    try:
+        dtype, shape = np.dtype(described["typestr"]), tuple(map(index, described["shape"]))
+        address, is_read_only = described["data"]
+        bytes_apart = None if described.get("strides") is None else tuple(map(index, described["strides"]))
+        address = index(address or 0)
+    except (KeyError, TypeError, ValueError) as error:
+        raise DeviceError(f"asarray: the CUDA array interface cannot be read ({told(error)}): {told(described)}. "
+                          "Give typestr, shape, data and strides.") from None
+    if min(shape, default=0) < 0 or len(shape) != len(shape if bytes_apart is None else bytes_apart) or (
+            not address and 0 not in shape):
+        raise DeviceError(f"asarray: a CUDA array of shape {shape}, strides {bytes_apart}, at address {address}. Give "
+                          "sizes from 0 on, a stride for each, and memory.")
+    return dtype, shape, (address, bool(is_read_only)), bytes_apart
+
+
 # ------------------------------------------------------------------------------------------------------- streams
+def _is_other(stream: Any) -> bool:
+    """Is it a stream that has to wait, or to be waited for? The legacy default stream is ours and need not."""
+    if stream is None or (type(stream) is int and stream in (LEGACY_STREAM, NO_WAIT)):
+        return False
+    if type(stream) is not int or stream <= 0:
+        raise DeviceError(f"stream: {told(stream)} is none. Give {LEGACY_STREAM} for the legacy default stream, 2 for "
+                          f"that of the thread, the address of another, or {NO_WAIT} for no waiting.")
+    return True
+
+
 def wait_for(stream: int) -> None:
     """Kernels launched from now on start when what is in a producer's stream is done."""
-    if stream != NO_WAIT:
+    if _is_other(stream):
         event = cuda.event()
         event.record(cuda.external_stream(stream))
         event.wait(cuda.default_stream())
 
 
 def make_wait(stream: int | None) -> None:
-    """A consumer's stream waits for what was launched here; the legacy default stream is ours and need not."""
-    if stream not in (None, LEGACY_STREAM, NO_WAIT):
+    """A consumer's stream waits for what was launched here."""
+    if _is_other(stream):
         event = cuda.event()
         event.record(cuda.default_stream())
         event.wait(cuda.external_stream(stream))

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import config
+from ..errors import level_of_user
 from ..shapes import Shape, Window
 from .runtime import cuda
 
@@ -89,7 +90,7 @@ class Plans:
 def _warn(size: int) -> None:
     warnings.warn(f"conv: more than half of the last {WATCHED} convolutions on the GPU had to be planned anew, because "
                   f"there are more geometries than the {size} plans that are kept. Raise config.cuda_conv_cache_size "
-                  "(LUCID_NB_CUDA_CONV_CACHE_SIZE), or use fewer shapes.", RuntimeWarning, stacklevel=6)
+                  "(LUCID_NB_CUDA_CONV_CACHE_SIZE), or use fewer shapes.", RuntimeWarning, stacklevel=level_of_user())
 
 
 PLANS = Plans()

@@ -8,13 +8,12 @@ import numpy as np
 from .. import backend, dtypes, flops, shapes
 from ..apply import apply, at_each_call
 from ..array import Tensor, fresh
-from ..errors import DTypeError, ShapeError
+from ..errors import DTypeError, ShapeError, level_of_user
 from ..expr import Expr, Vocabulary, entry, m
 from ..expr import quotient as absorbing_quotient
 from ..op import ALL, Info, Primitive, registry
 from ..register import functions, public, unary
 from ..remembered import remembered
-from ..tape import level_of_user
 from .composite import composite
 from .hosted import holds_anywhere
 from .movement import as_tensor, astype, broadcast_to, deliver

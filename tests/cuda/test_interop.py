@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lucid_nb as lnb
-from lucid_nb.cuda import interop
+from lucid_nb.cuda import driver, interop
 from lucid_nb.testing import arrays, shapes
 
 pytestmark = [pytest.mark.cuda_simulator, pytest.mark.simulated]
@@ -61,7 +61,10 @@ def test_tensor_copies_a_foreign_array(options, device, dtype):
 
 
 @pytest.mark.parametrize("changes, words", [
-    ({"mask": 1}, "has a mask"), ({"strides": (6,)}, "do not divide into elements of 4")])
+    ({"mask": 1}, "has a mask"), ({"strides": (6,)}, "do not divide into elements of 4"),
+    ({"shape": (-3,)}, r"shape \(-3,\)"), ({"strides": (4, 4)}, "a stride for each"),
+    ({"data": (0, False)}, "address 0"), ({"data": None}, "cannot be read"),
+    ({"shape": "x"}, "cannot be read"), ({"stream": 0}, "^stream: 0 is none")])
 def test_unfit_interface_is_refused(changes, words):
     with pytest.raises(lnb.errors.DeviceError, match=words):
         lnb.asarray(Foreign(np.zeros(3, np.float32), **changes))
@@ -101,6 +104,20 @@ def test_interface_describes_the_memory():
 def test_interface_tells_what_it_cannot_carry(make, kind, words):
     with pytest.raises(kind, match=words):
         make(lnb.ones(3, device="cuda")).__cuda_array_interface__  # noqa: B018
+
+
+@pytest.mark.parametrize("stream", [0, -2, "a", 1.5, True])
+def test_streams_that_are_none_are_refused(stream):
+    with pytest.raises(lnb.errors.DeviceError, match=r"^stream: .* is none"):
+        lnb.ones(3, device="cuda").__dlpack__(stream=stream)
+
+
+def test_memory_is_not_lent_after_a_fork(monkeypatch):
+    ours = lnb.ones(3, device="cuda")
+    monkeypatch.setattr(driver._State, "process", 1)
+    for lend in (lambda: ours.__dlpack__(), lambda: ours.__cuda_array_interface__):
+        with pytest.raises(lnb.errors.DeviceError, match=r"this process was forked .*'spawn'"):
+            lend()
 
 
 class Recorder:
