@@ -156,6 +156,12 @@ def test_in_place_overwrites_the_input():
     assert repr(nn.Dropout(0.2, True)) == "Dropout(p=0.2, inplace=True)"
 
 
+@pytest.mark.parametrize("drop", [F.dropout, F.dropout2d, F.alpha_dropout, F.feature_alpha_dropout])
+def test_in_place_within_a_graph_differentiates(drop):
+    x = np.linspace(-2, 3, 24).reshape(1, 3, 2, 4)
+    check_grad(lambda x: drop(x * 1.25, 0.5, True, True, key=KEY), x, order=1)
+
+
 @pytest.mark.parametrize("make", [lambda: nn.Dropout(1.5), lambda: F.dropout(X, -0.1), lambda: nn.DropPath(2),
                                   lambda: nn.DropBlock(0)])
 def test_probabilities_out_of_range_are_refused(make):
