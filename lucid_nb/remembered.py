@@ -202,6 +202,8 @@ def _what_it_comes_to(noted: list[Noted], tensors: list[Tensor], result: Any) ->
     index = None
     if found is not result and (type(found) is not tuple or (index := _place(result, found)) is None):
         return False
+    if any([x.is_value != (x.shape == ()) for x in (found if type(found) is tuple else (found,))]):
+        return False                                     # the function made it writable, as a copy of no axes
     fixed = [x for x in list(constants.values()) if _place(x, values) is not None]
     order = [_place(value, [*tensors, *fixed]) for value in values]
     if None in order:
