@@ -56,7 +56,13 @@ def keep_bars(app: Any, what: str, name: str, thing: Any, options: Any, lines: l
     lines[:] = [line if ">>>" in line or "``" in line else line.replace("|", "\\|") for line in lines]
 
 
+def is_numpys(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
+    """Leave NumPy's own objects to NumPy's documentation."""
+    return True if str(getattr(thing, "__module__", "")).startswith("numpy") else None
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
     app.connect("autodoc-process-docstring", keep_bars)
     app.connect("source-read", fill_in)
+    app.connect("autodoc-skip-member", is_numpys)

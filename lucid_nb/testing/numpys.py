@@ -21,7 +21,7 @@ def _of_arrays(function: Callable) -> Callable:
     @functools.wraps(function)
     def compared(*arguments: Any, **keywords: Any) -> Any:
         return function(*map(content, arguments), **content(keywords))
-    compared.__doc__ = f"numpy.testing.{function.__name__} of tensors and arrays: their content, on whatever device."
+    compared.__doc__ = f"`numpy.testing.{function.__name__}` of tensors and arrays: their content, on whatever device."
     compared.__module__ = __name__
     return compared
 

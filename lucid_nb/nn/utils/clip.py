@@ -78,7 +78,7 @@ def clip_grad_norm_(parameters: Params, max_norm: float, norm_type: float = 2.0,
                     foreach: bool | None = None) -> Tensor:
     """Scale all gradients so that their norm together is at most `max_norm`; the norm that they had.
 
-    As clip_grads_with_norm_ by get_total_norm. Source: R. Pascanu, T. Mikolov, Y. Bengio, arXiv:1211.5063.
+    As `clip_grads_with_norm_` by `get_total_norm`. Source: R. Pascanu, T. Mikolov, Y. Bengio, arXiv:1211.5063.
 
     >>> param = lnb.nn.Parameter([3.0, 4.0])
     >>> (param * param / 2).sum().backward()
@@ -109,7 +109,7 @@ def grad_norm(parameters: Params, norm_type: float = 2) -> Tensor:
 
 
 def clip_grad_norm(parameters: Params, max_norm: float, norm_type: float = 2, eps: float = 1e-7) -> Tensor:
-    """clip_grad_norm_ with another summand beside the norm."""
+    """`clip_grad_norm_` with another summand beside the norm."""
     params = with_gradient("clip_grad_norm", parameters)
     total = grad_norm(params, norm_type)
     clip_grads_with_norm_(params, max_norm, total, eps=eps)
@@ -117,5 +117,5 @@ def clip_grad_norm(parameters: Params, max_norm: float, norm_type: float = 2, ep
 
 
 def clip_grad_value(parameters: Params, clip_value: float) -> None:
-    """clip_grad_value_."""
+    """`clip_grad_value_`."""
     clip_grad_value_(parameters, clip_value)
