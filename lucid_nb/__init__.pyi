@@ -140,6 +140,7 @@ from . import creation as creation
 from . import errors as errors
 from . import interop as interop
 from . import ops as ops
+from . import rewrites as rewrites
 from . import roads as roads
 from . import ufuncs as ufuncs
 from .amp import GradScaler as GradScaler
