@@ -196,8 +196,8 @@ def _other(x: Tensor) -> Tensor:
 
 
 def _what_it_comes_to(noted: list[Noted], tensors: list[Tensor], result: Any) -> Remembered | bool:
-    if len(noted) != 1 or not isinstance(noted[0].op, Primitive) or any(0 in x.shape for x in tensors):
-        return False
+    if len(noted) != 1 or not isinstance(noted[0].op, Primitive) or any(0 in x.shape or not x.shape for x in tensors):
+        return False                                     # without axes some are values and some are not
     op, values, params, found = noted[0]
     index = None
     if found is not result and (type(found) is not tuple or (index := _place(result, found)) is None):

@@ -121,7 +121,8 @@ def test_what_is_more_than_one_call_takes_its_own_road_always(decide):
 
 def test_a_copy_without_axes_may_be_written_however_often_it_is_made():
     for make in (lambda x: lnb.sum(x, axis=()), lambda x: lnb.max(x, axis=())):
-        x = lnb.arange(3.0)[1, ...]
+        x, value = lnb.arange(3.0)[1, ...], lnb.arange(3.0)[1]
+        assert [make(value).is_value for _ in range(3)] == [make(value).is_value] * 3
         for found in [make(x) for _ in range(3)]:
             found[...] = 5.0
             assert (found.item(), x.item(), found.is_value) == (5.0, 1.0, False)
