@@ -164,7 +164,7 @@ def added_methods() -> dict[str, Callable]:
                   if isinstance(node, ast.ClassDef) and node.name == "Tensor")
     own = {node.name for node in source.body if isinstance(node, ast.FunctionDef)}
     return {name: value for name, value in (vars(Tensor) | roads.general).items()
-            if name not in own and isinstance(value, (types.FunctionType, property))}
+            if name not in own and isinstance(value, (types.FunctionType, property, staticmethod))}
 
 
 def added_lines() -> Iterator[str]:
@@ -174,6 +174,10 @@ def added_lines() -> Iterator[str]:
         if isinstance(value, property):
             yield "    @property"
             yield line(name, "self", signature(value.fget, False)[1] if value.fget else "Any", value.__doc__, "    ")
+            continue
+        if isinstance(value, staticmethod):
+            yield "    @staticmethod"
+            yield line(name, *signature(value.__func__, False), value.__doc__, "    ")
             continue
         if value.__name__ == "<lambda>":              # reflected or in place: as the operator itself
             value = methods[f"__{name[3:]}"]

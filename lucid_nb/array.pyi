@@ -286,6 +286,12 @@ class Tensor:
         """z with the imaginary part negated."""
     def copy(self, order: str='C', subok: bool=False) -> Tensor:
         """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are strides: "C", "F", or as it is ("A", "K")."""
+    @staticmethod
+    def copy_data(data: Any) -> Any:
+        """A copy of a tensor, or of an array of NumPy or MLX, in its own kind."""
+    @staticmethod
+    def copy_grad(data: Any) -> Any:
+        """A copy of a tensor, or of an array of NumPy or MLX, in its own kind."""
     def copysign(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """The size of x with the sign of y, that of -0.0 too."""
     def cos(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
@@ -438,6 +444,9 @@ class Tensor:
         """A new tensor with values, in its dtype, before these places of an axis (of the flat array by default)."""
     def invert(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """Every bit the other way; of bool, not x."""
+    @staticmethod
+    def is_all_free(*tensors: Tensor) -> bool:
+        """Are all of them free to go to another device?"""
     def is_cpu(self) -> bool:
         """Is the memory that of the CPU?"""
     @property

@@ -258,8 +258,8 @@ def _install() -> None:
     Tensor.mlx, Tensor.eval = mlx, evaluated  # type: ignore[method-assign]
     Tensor.zero, Tensor.clear_node, Tensor.free = zero, clear_node, freed  # type: ignore
     Tensor.is_cpu, Tensor.is_gpu, Tensor.is_free = is_cpu, is_gpu, property(is_free)  # type: ignore
-    Tensor.is_all_free = staticmethod(are_free)  # type: ignore[attr-defined]
-    Tensor.copy_data = Tensor.copy_grad = staticmethod(copied)  # type: ignore[attr-defined]
+    Tensor.is_all_free = staticmethod(are_free)  # type: ignore[method-assign]
+    Tensor.copy_data = Tensor.copy_grad = staticmethod(copied)  # type: ignore[method-assign]
     Tensor.to_numpy = Tensor.numpy  # type: ignore[method-assign]    # by this name matplotlib asks for it
 
 

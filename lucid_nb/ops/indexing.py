@@ -380,7 +380,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
     >>> lnb.take(lnb.tensor([10, 20, 30]), [2, 0])
     tensor([30, 10])
     """
-    if axis is out is None and mode == "raise" and (raw := short.small(a)) is not None and (
+    if axis is out is None and type(mode) is str and mode == "raise" and (raw := short.small(a)) is not None and (
             (places := short.small(indices)) is not None) and places.dtype.kind in "iu":
         with suppress(BuiltinIndexError):          # the general road says what is wrong
             return short.made(raw.take(places))

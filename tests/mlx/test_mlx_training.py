@@ -166,7 +166,7 @@ def test_an_update_is_one_compiled_program_for_each_group(dtype, monkeypatch):
     monkeypatch.setattr(table.runtime, "ON_GPU", True)
     monkeypatch.setattr(adam.adapt, "programs", {})
     found = stepped("mlx", dtype)
-    numbers = adam.adapt.op.arity - adam.adapt.width
+    numbers = adam.adapt.arity - adam.adapt.width
     assert calls == [numbers + 4 * 3, numbers + 4 * 2] * 3
     for got, exact in zip(found, wanted, strict=True):
         np.testing.assert_allclose(got, exact, rtol=1e-5 if dtype == "float32" else 2e-2, atol=1e-6)

@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Iterator
 
 import lucid_nb as lnb
+from lucid_nb import roads
 from lucid_nb.register import functions
 
 NAMESPACES = ("nn.functional", "nn", "nn.utils.rnn", "optim", "autograd", "linalg", "fft", "special", "einops",
@@ -45,7 +46,7 @@ EXCUSED = {
         "random.key random.split random.next_key random.Key random.bytes random.default_rng random.Generator "
         "random.RandomState",
     "a base class, or what others are called through":
-        "nn.Module nn.RNNBase nn.RNNCellBase optim.Optimizer nn.utils.rnn.PackedSequence "
+        "register_model nn.Module nn.RNNBase nn.RNNCellBase optim.Optimizer nn.utils.rnn.PackedSequence "
         "nn.UninitializedBuffer nn.UninitializedParameter",
 }
 
@@ -59,7 +60,9 @@ def resolved(name):
     """What a name stands for; of a class, what stands in it."""
     found, *parts = lnb, *name.split(".")
     for part in parts:
-        if inspect.isclass(found):
+        if found is lnb.Tensor and part in roads.general:            # a road has taken its place
+            found = roads.general[part]
+        elif inspect.isclass(found):
             found = inspect.getattr_static(found, part)
         else:
             found = functions[part] if found is lnb and part in functions else getattr(found, part)
