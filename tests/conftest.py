@@ -3,6 +3,7 @@
 Tests marked cuda_simulator run where there is a device "cuda": in the simulator, and on a GPU (bench/gpu.py).
 """
 
+import gc
 import os
 from functools import cache
 
@@ -29,6 +30,12 @@ def why_no_cuda():
     except BackendError as error:
         return f"{error} Or set NUMBA_ENABLE_CUDASIM=1, before Numba is imported"
     return ""
+
+
+def pytest_collection_finish(session):
+    """Tens of thousands of tests stay: the garbage collector need not look through them again, which takes a second."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item):
