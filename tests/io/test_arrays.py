@@ -101,8 +101,7 @@ def test_reading_runs_no_code(tmp_path, monkeypatch, suffix):
     trap = np.array([Trap(), 1], dtype=object)
     np.save("trap.npy", trap, allow_pickle=True)
     np.savez("trap.npz", trap)
-    with pytest.raises(ValueError, match=r"load: .*Object arrays"):
-        found = lnb.load(f"trap{suffix}")
+    with pytest.raises(ValueError, match=r"load: .*Object arrays"), lnb.load(f"trap{suffix}") as found:
         found["arr_0"]
     with open("raw.pkl", "wb") as file:
         pickle.dump(Trap(), file)
