@@ -1,6 +1,7 @@
 """NumPy's own files: .npy of one array, .npz of several. Reading them runs no code: pickles are refused by default."""
 
 import os
+import weakref
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -124,6 +125,7 @@ class Archive(Mapping[str, Tensor]):
 
     def __init__(self, source: Any, device: str, name: Any) -> None:
         self.source, self.device, self.files, self.name = source, device, list(source.files), name
+        weakref.finalize(self, source.close)         # before the file's own finalizer, which would complain
 
     def __getitem__(self, name: str) -> Tensor:
         if self.source.zip is None:
