@@ -81,7 +81,8 @@ def _of_module(space):
 
 
 def _of_tensor():
-    ignored = {*vars(object)} | {"__slots__", "__module__", "__weakref__", "__doc__", "__class_getitem__"}
+    ignored = {*vars(object)} | {"__slots__", "__module__", "__weakref__", "__doc__", "__class_getitem__",
+                               "__firstlineno__", "__static_attributes__"}       # since Python 3.13
     return [f"Tensor.{name}" for name in vars(lnb.Tensor) if name not in ignored
             and (not name.startswith("_") or name.startswith("__"))]
 
