@@ -6,11 +6,11 @@ Source: A. Krizhevsky, One weird trick for parallelizing convolutional neural ne
 from typing import Any
 
 from .. import nn
-from ..array import Tensor
+from .blocks import Classifier
 from .registry import register_model
 
 
-class AlexNet(nn.Module):
+class AlexNet(Classifier):
     """AlexNet for images (batch, in_channels, height, width), made for 224x224: the scores of the classes."""
 
     def __init__(self, num_classes: int = 1000, in_channels: int = 3, dropout: float = 0.5) -> None:
@@ -24,10 +24,6 @@ class AlexNet(nn.Module):
         self.classifier = nn.Sequential(
             nn.Dropout(dropout), nn.Linear(256 * 6 * 6, 4096), nn.ReLU(),
             nn.Dropout(dropout), nn.Linear(4096, 4096), nn.ReLU(), nn.Linear(4096, num_classes))
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The scores (batch, classes)."""
-        return self.classifier(self.flatten(self.avgpool(self.features(input))))
 
 
 @register_model

@@ -11,6 +11,14 @@ from ..array import Tensor
 Layer = Callable[..., nn.Module]
 
 
+class Classifier(nn.Module):
+    """Base of networks whose `features` are averaged by `avgpool`, made flat, and told apart by `classifier`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The scores (batch, classes)."""
+        return self.classifier(self.flatten(self.avgpool(self.features(input))))
+
+
 def divisible(channels: float, divisor: int = 8) -> int:
     """Channels rounded to a multiple of `divisor` that is not below 0.9 of them.
 

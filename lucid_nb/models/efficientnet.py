@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from .. import nn
 from ..array import Tensor
-from .blocks import ConvNormAct, Layer, SqueezeExcite, divisible, start
+from .blocks import Classifier, ConvNormAct, Layer, SqueezeExcite, divisible, start
 from .registry import register_model
 
 
@@ -67,7 +67,7 @@ class _Block(nn.Module):
         return input + self.stochastic_depth(found) if self.is_added else found
 
 
-class EfficientNet(nn.Module):
+class EfficientNet(Classifier):
     """EfficientNet for images (batch, in_channels, height, width): the scores of the classes.
 
     `width_coef` and `depth_coef` scale the channels and blocks of `stages`. `last_channels`: the width before the
@@ -93,10 +93,6 @@ class EfficientNet(nn.Module):
         self.avgpool, self.flatten = nn.AdaptiveAvgPool2d(1), nn.Flatten()
         self.classifier = nn.Sequential(nn.Dropout(dropout), nn.Linear(last, num_classes))
         start(self, "kaiming", "uniform")
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The scores (batch, classes)."""
-        return self.classifier(self.flatten(self.avgpool(self.features(input))))
 
 
 # Width, depth and dropout of B0 to B7, whose last three have norms of their own.

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import nn
 from ..array import Tensor
-from .blocks import ConvNormAct, divisible, start
+from .blocks import Classifier, ConvNormAct, divisible, start
 from .registry import register_model
 
 # Output channels, blocks and stride of each stage; V2 has a factor of expansion before them.
@@ -80,7 +80,7 @@ class _InvertedResidual(nn.Module):
         return input + found if self.is_added else found
 
 
-class MobileNet_V2(nn.Module):
+class MobileNet_V2(Classifier):
     """MobileNet V2 for images (batch, in_channels, height, width): the scores of the classes."""
 
     def __init__(self, num_classes: int = 1000, width_multiplier: float = 1.0, in_channels: int = 3,
@@ -97,10 +97,6 @@ class MobileNet_V2(nn.Module):
         self.avgpool, self.flatten = nn.AdaptiveAvgPool2d(1), nn.Flatten()
         self.classifier = nn.Sequential(nn.Dropout(dropout), nn.Linear(last, num_classes))
         start(self, "kaiming", 0.01)
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The scores (batch, classes)."""
-        return self.classifier(self.flatten(self.avgpool(self.features(input))))
 
 
 @register_model

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .. import nn
 from ..array import Tensor
-from .blocks import ConvNormAct, SqueezeExcite, divisible, start
+from .blocks import Classifier, ConvNormAct, SqueezeExcite, divisible, start
 from .registry import register_model
 
 NORM = partial(nn.BatchNorm2d, eps=0.001, momentum=0.01)
@@ -57,7 +57,7 @@ class _Residual(nn.Module):
         return input + found if self.is_added else found
 
 
-class MobileNet_V3(nn.Module):
+class MobileNet_V3(Classifier):
     """MobileNet V3 for images (batch, in_channels, height, width): the scores of the classes.
 
     `bottleneck_cfg`: a row a block (kernel, hidden, outputs, is_gated, is_swish, stride); `last_channel`: the width
@@ -78,10 +78,6 @@ class MobileNet_V3(nn.Module):
         self.classifier = nn.Sequential(nn.Linear(6 * width, last_channel), nn.Hardswish(), nn.Dropout(dropout),
                                         nn.Linear(last_channel, num_classes))
         start(self, "kaiming", 0.01)
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The scores (batch, classes)."""
-        return self.classifier(self.flatten(self.avgpool(self.features(input))))
 
 
 @register_model

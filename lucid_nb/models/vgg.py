@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import nn
-from ..array import Tensor
-from .blocks import start
+from .blocks import Classifier, start
 from .registry import register_model
 
 POOL = "M"
 WIDTHS = (64, 128, 256, 512, 512)
 
 
-class VGGNet(nn.Module):
+class VGGNet(Classifier):
     """VGG for images (batch, in_channels, height, width), made for 224x224: the scores of the classes.
 
     `conv_config`: the channels after each convolution, and "M" for a max-pool.
@@ -38,10 +37,6 @@ class VGGNet(nn.Module):
             nn.Linear(in_channels * 7 * 7, 4096), nn.ReLU(), nn.Dropout(dropout),
             nn.Linear(4096, 4096), nn.ReLU(), nn.Dropout(dropout), nn.Linear(4096, num_classes))
         start(self, "kaiming", 0.01)
-
-    def forward(self, input: Tensor) -> Tensor:
-        """The scores (batch, classes)."""
-        return self.classifier(self.flatten(self.avgpool(self.features(input))))
 
 
 def _config(*depths: int) -> list[int | str]:
