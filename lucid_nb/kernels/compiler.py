@@ -13,6 +13,8 @@ from .. import config
 WORD_BITS = 64
 RAISES = re.compile(r"store [^\n]*, ptr %excinfo\b")      # how Numba's functions leave an exception to their caller
 ARM = ("aarch64", "arm64")                            # what triples of it begin with
+# Arithmetic of float16 itself. LLVM prefers it to our float32, and rounds short vectors up with lanes of 0 / 0.
+OWN_HALF = frozenset({"avx512fp16", "fullfp16"})
 POOR = {"256": ("avx512", "avx10", "amx"), "128": ("avx", "amx", "fma", "f16c", "xop", "vaes", "vpclmul")}
 
 
@@ -26,7 +28,7 @@ def host():
 
 
 def target_features():
-    """The CPU features that kernels are compiled for: the host's, without what config.vector_width excludes."""
+    """The CPU features that kernels are compiled for: the host's, without OWN_HALF and what the vector width excludes."""
     return _features_within(str(config.vector_width), host()[:2])
 
 
@@ -34,7 +36,7 @@ def target_features():
 def _features_within(width, cpu):
     """The CPU features for vectors of this width; asked by every call of an emitted kernel."""
     beyond = POOR.get(width, ())
-    return {name: has and not name.startswith(beyond) if beyond else has for name, has in host()[2].items()}
+    return {name: has and name not in OWN_HALF and not name.startswith(beyond) for name, has in host()[2].items()}
 
 
 def vector_width():

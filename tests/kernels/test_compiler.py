@@ -1,8 +1,9 @@
-"""Compiling leaves nothing behind in the process."""
+"""Compiling leaves nothing behind in the process, and takes no instructions that compute otherwise than we say."""
 
 import sys
 from pathlib import Path
 
+import llvmlite.binding as llvm
 import pytest
 
 from lucid_nb.kernels import compiler
@@ -23,6 +24,15 @@ head:
   %inside = icmp slt i64 %next, %count
   br i1 %inside, label %head, label %out
 out:
+  ret void
+}
+"""
+HALVES = """
+define void @kernel(ptr noalias %x, ptr noalias %y) {
+  %a = load <5 x half>, ptr %x
+  %b = load <5 x half>, ptr %y
+  %z = fdiv <5 x half> %a, %b
+  store <5 x half> %z, ptr %y
   ret void
 }
 """
@@ -50,3 +60,12 @@ def test_compiling_again_and_again_takes_no_more_memory(compile_one, count):
     for _ in range(count):
         compile_one()
     assert resident() - before < 2                   # it was 7 and 4
+
+
+@pytest.mark.skipif(not compiler.host()[0].startswith("x86"), reason="the CPU that is stood for is one of x86")
+def test_quotients_of_float16_are_computed_in_float32_where_the_cpu_has_its_own(monkeypatch):
+    """Its own are of eight, of which we write five: 0 / 0 in the others would be told as an invalid value."""
+    cpu = compiler.host()[0], "sapphirerapids", {"avx512f": True, "avx512vl": True, "f16c": True, "avx512fp16": True}
+    monkeypatch.setattr(compiler, "host", lambda: cpu)
+    text = compiler.target_machine().emit_assembly(llvm.parse_assembly(HALVES))
+    assert "vdivps" in text and "vdivph" not in text, text
