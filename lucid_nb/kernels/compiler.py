@@ -15,6 +15,9 @@ RAISES = re.compile(r"store [^\n]*, ptr %excinfo\b")      # how Numba's function
 ARM = ("aarch64", "arm64")                            # what triples of it begin with
 # Arithmetic of float16 itself. LLVM prefers it to our float32, and rounds short vectors up with lanes of 0 / 0.
 OWN_HALF = frozenset({"avx512fp16", "fullfp16"})
+# From Golden Cove on some instructions wait for what they overwrite, which LLVM breaks where it is told; the CPU's
+# name, read off a number that virtual machines choose, does not tell.
+WAITING = ("false-deps-mullq", "false-deps-perm", "false-deps-range", "false-deps-getmant")
 POOR = {"256": ("avx512", "avx10", "amx"), "128": ("avx", "amx", "fma", "f16c", "xop", "vaes", "vpclmul")}
 
 
@@ -28,7 +31,7 @@ def host():
 
 
 def target_features():
-    """The CPU features that kernels are compiled for: the host's, without OWN_HALF and what the vector width excludes."""
+    """The CPU features that kernels are compiled for: the host's without OWN_HALF and what the width excludes."""
     return _features_within(str(config.vector_width), host()[:2])
 
 
@@ -57,7 +60,9 @@ def target_machine():
     """A new LLVM target machine for this CPU. The large code model: MCJIT may put code and constants far apart."""
     import llvmlite.binding as llvm
     triple, cpu, _ = host()
-    features = ",".join(("+" if has else "-") + name for name, has in sorted(target_features().items()))
+    found = target_features()
+    features = ",".join([*(("+" if has else "-") + name for name, has in sorted(found.items())),
+                         *("+" + name for name in WAITING if found.get("avx512f"))])
     relocation = "static" if triple.startswith("x86") else "default"
     return llvm.Target.from_triple(triple).create_target_machine(
         cpu=cpu, features=features, opt=3, reloc=relocation, codemodel="jitdefault", jit=True)

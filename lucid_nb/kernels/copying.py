@@ -9,6 +9,7 @@ from . import memory, store, threads
 TILE = 32                # rows and columns of a tile: its lines of both sides stay in the first-level cache
 SMALL = 4096             # elements below which NumPy's copy is as fast
 MIDDLING = 2 << 20      # bytes below which memory that the C library recycles is as quick as ours
+STREAMED = 4 << 20       # bytes from which a result goes past the caches: see docs/performance.md
 BLOCK = 4096             # bytes that are copied at once where little is repeated: larger copies took 1.4 times as long
 TRANSPOSE = store.RangeKernel("lucid_nb.kernels.loops.copying:transpose", ("int64",) * 7)
 

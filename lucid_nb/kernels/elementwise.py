@@ -148,8 +148,13 @@ def reporter(name: str) -> np.ufunc:
 
 def _are_flat(raws: Sequence[np.ndarray]) -> bool:
     """Are operands middling, contiguous and of one shape, beside numbers, so that they are a single row?"""
-    shapes = {raw.shape for raw in raws if raw.ndim}
-    return len(shapes) == 1 and all([raw.flags.c_contiguous and raw.size < threads.MIDDLING for raw in raws])
+    shape = None
+    for raw in raws:
+        if raw.ndim:
+            if raw.size >= threads.MIDDLING or (raw.shape != shape and shape) or not raw.flags.c_contiguous:
+                return False
+            shape = raw.shape
+    return shape is not None
 
 
 class Kernel:
@@ -163,6 +168,7 @@ class Kernel:
                               for d in program.inputs + program.results]
         self.sizes = [dtype.itemsize for dtype in self.memory_dtypes]
         self.layouts: dict[tuple[bool, ...], Any] = {}
+        self.ufuncs: dict[tuple[bool, ...], np.ufunc] = {}
         self.walks: dict[tuple, Walk] = {}
         self.layout((False,) * self.inputs)
         self.small = self._early if builtin.is_possible() and not builtin.is_ready() else self.by_builtin
@@ -170,8 +176,15 @@ class Kernel:
     @cached_property
     def ufunc(self) -> np.ufunc:
         """The kernel as NumPy's machinery drives it."""
-        layout = self.layout((False,) * self.inputs)
-        return make_ufunc(self.name, _loop("ufunc_loop"), layout, self.memory_dtypes, self.inputs)
+        return self._ufunc((False,) * self.inputs)
+
+    def _ufunc(self, repeated: tuple[bool, ...]) -> np.ufunc:
+        """The kernel in which these inputs are one repeated value each, as NumPy's machinery drives it."""
+        found = self.ufuncs.get(repeated)
+        if found is None:
+            made = make_ufunc(self.name, _loop("ufunc_loop"), self.layout(repeated), self.memory_dtypes, self.inputs)
+            found = self.ufuncs.setdefault(repeated, made)
+        return found
 
     @cached_property
     def by_numpy(self) -> Callable:
@@ -226,7 +239,8 @@ class Kernel:
         """Recycled memory, and rows split over threads; of one thread's middling arrays without rows, NumPy's road."""
         threads.note_threads()                     # the setting may have been changed by itself
         if config.num_threads == 1 and _are_flat(raws):
-            return self.by_numpy(*raws)
+            repeated = tuple([not raw.ndim for raw in raws])
+            return self._ufunc(repeated)(*raws) if self.by_numpy is self.ufunc else self.by_numpy(*raws)
         key = tuple([(raw.shape, raw.strides) for raw in raws])
         walk = self.walks.get(key)
         if walk is None:

@@ -7,9 +7,10 @@ import threading as workers
 import ml_dtypes
 import numpy as np
 import pytest
+from reported import conditions
 
 from lucid_nb import config, expr
-from lucid_nb.kernels import compiler, elementwise, threads
+from lucid_nb.kernels import compiler, elementwise
 from lucid_nb.program import type_program
 
 BIG = 3 * elementwise.GRAIN + 17
@@ -19,19 +20,6 @@ def kernel(formula, dtypes, name="probe", warns=False):
     """A compiled formula."""
     outputs = expr.trace(formula, len(dtypes))
     return elementwise.kernel(type_program(outputs, dtypes, elementwise.native(), warns), name)
-
-
-@pytest.fixture
-def draw():
-    return np.random.default_rng(0)
-
-
-@pytest.fixture(params=[1, 2])
-def count(request):
-    before = threads.num_threads()
-    threads.set_num_threads(request.param)
-    yield request.param
-    threads.set_num_threads(before)
 
 
 def add():
@@ -154,14 +142,6 @@ NARROW = [
     ("reciprocal", lambda m, x: 1 / x), ("exp", lambda m, x: m.exp(x)), ("log", lambda m, x: m.log(x)),
     ("log1p", lambda m, x: m.log1p(x)), ("expm1", lambda m, x: m.expm1(x)), ("sin", lambda m, x: m.sin(x))]
 NARROW_VALUES = [0.0, -0.0, 1, -1, 1e-3, 6e-8, 60000, -60000, 20, 3e38, np.inf, -np.inf, np.nan]
-
-
-def conditions(function, operands, **ignored):
-    """The floating-point conditions that a call reports, and under which names."""
-    seen = set()
-    with np.errstate(**{"all": "call", "call": lambda kind, flag: seen.add(kind), **ignored}):
-        function(*operands)
-    return seen
 
 
 @pytest.mark.parametrize("width", ["auto", 128])

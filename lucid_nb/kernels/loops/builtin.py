@@ -11,6 +11,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from ...shapes import LARGE
 from ..intrinsics import address_of, element, stack_words
 from .elementwise import INPUTS, ITEM_SIZES, OPERANDS, begin, end, run
 
@@ -207,8 +208,10 @@ def serve(words, arguments, least):
     prototype = examined(words, arguments, pointers, steps, numbers)
     if prototype == 0 or half_word(prototype, NDIM_INT32) < least:
         return np.int64(0)
-    size = elements_of(prototype)
-    if size == 0 or size > word(word(words, LIMIT), 0) or not make_outputs(words, prototype, inputs, operands, outputs):
+    size, limit = elements_of(prototype), word(word(words, LIMIT), 0)
+    for k in range(inputs):
+        limit = min(limit, LARGE) if steps[k] == 0 else limit          # a kernel for repeated numbers does more of them
+    if size == 0 or size > limit or not make_outputs(words, prototype, inputs, operands, outputs):
         return np.int64(0)
     for k in range(operands):
         if k >= inputs:

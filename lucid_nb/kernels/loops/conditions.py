@@ -54,6 +54,12 @@ FLOATS = {"float16": (np.uint16, np.uint16(0x7C00), read_float16, 2.0 ** -14),
           "float64": (np.int64, np.int64(0x7FF0000000000000), read_float64, 2.0 ** -1022)}
 
 
+@scalar
+def place(layout, k, i):
+    """Where operand k has its element i: one that is repeated has a single one."""
+    return i if layout[ITEM_SIZES + k] != 0 else np.int64(0)
+
+
 def special_test(bits, top):
     """A function: is any float infinite or NaN, or (where that counts) zero or subnormal?"""
     @scalar
@@ -76,14 +82,14 @@ def condition_test(read, tiny):
             result = read(table[output], i)
             has_nan, is_finite = False, True
             for k in range(1 if mode == SCALES else last + 1):
-                value = read(table[k], i)
+                value = read(table[k], place(layout, k, i))
                 has_nan |= value != value
                 is_finite &= abs(value) < np.inf
-            first = read(table[0], i)
+            first = read(table[0], place(layout, 0, i))
             if result != result:
                 conditions |= 0 if has_nan else INVALID
             elif is_finite and abs(result) == np.inf:
-                by_zero = read(table[last], i) == 0.0 and (mode == QUOTIENT or mode == FLOORED)
+                by_zero = read(table[last], place(layout, last, i)) == 0.0 and (mode == QUOTIENT or mode == FLOORED)
                 by_zero |= mode == DIVIDES or (mode == POWER and first == 0.0)
                 conditions |= DIVIDE if by_zero else (OVERFLOW | INVALID if mode == FLOORED else OVERFLOW)
             elif is_finite and mode >= UNDERFLOWS and abs(result) < tiny and first != 0.0:
@@ -125,14 +131,15 @@ def division_test(dtype):
     lowest = dtype(np.iinfo(dtype).min)
 
     @scalar
-    def conditions_of(dividend, divisor, count, mode):
-        upper, lower = element(dividend, dtype), element(divisor, dtype)
+    def conditions_of(layout, moved, count):
+        mode, last = layout[MODE], layout[INPUTS] - 1
+        upper, lower = element(moved[0], dtype), element(moved[last], dtype)
         has_zero, overflows = False, False
-        for i in range(count):
+        for i in range(place(layout, last, count - 1) + 1):
             has_zero |= lower[i] == 0
-        if mode == FLOORS and lowest != 0:
+        if mode == FLOORS and lowest != 0 and (layout[ITEM_SIZES + last] != 0 or lower[0] == dtype(-1)):
             for i in range(count):
-                overflows |= (upper[i] == lowest) & (lower[i] == dtype(-1))
+                overflows |= (upper[place(layout, 0, i)] == lowest) & (lower[place(layout, last, i)] == dtype(-1))
         by_zero = (DIVIDE | INVALID if mode == INVERTS else DIVIDE) if has_zero else 0
         return by_zero | (OVERFLOW if overflows else 0)
     return conditions_of
@@ -148,7 +155,7 @@ def of_integers(dtype):
         for start in range(0, count, EXAMINED):
             size = min(EXAMINED, count - start)
             piece(layout, table, start, moved)
-            conditions |= conditions_of(moved[0], moved[layout[INPUTS] - 1], size, layout[MODE])
+            conditions |= conditions_of(layout, moved, size)
             call_kernel(layout[ADDRESS], size, moved)
         return conditions
     return examine

@@ -10,6 +10,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from ..conditions import EXACT
+from ..copying import STREAMED
 from ..intrinsics import (
     address_of,
     call_examiner,
@@ -22,6 +23,7 @@ from ..intrinsics import (
     save_flags,
     stack_words,
 )
+from .streams import LINE, finish_stores, store_past
 
 BLOCK = 1024             # elements of a stack block, so that the blocks of a kernel stay in the first-level cache
 ADDRESS, INPUTS, OPERANDS, MODE, EXAMINER, ITEM_SIZES = range(6)        # words of a layout
@@ -67,12 +69,62 @@ def atomic_or(typing, pointer, value):
 
 
 @scalar
-def run_contiguous(layout, table, count):
+def run_cached(layout, table, count):
     """Run a kernel on contiguous memory, and say which conditions arose."""
     if layout[EXAMINER] != 0:
         return call_examiner(layout[EXAMINER], layout, table, count)
     call_kernel(layout[ADDRESS], count, table)
     return 0
+
+
+@scalar
+def is_streamed(layout, table, count):
+    """Does one result, in memory that nothing reads, go past the caches? What is examined waits less for memory."""
+    inputs = layout[INPUTS]
+    item = layout[ITEM_SIZES + inputs]
+    if layout[EXAMINER] != 0 or layout[OPERANDS] != inputs + 1 or count * item < STREAMED or table[inputs] % item != 0:
+        return False
+    for k in range(inputs):
+        if table[k] == table[inputs]:
+            return False
+    return True
+
+
+@scalar
+def step(layout, table, count):
+    """Move the operands' addresses on by `count` elements; repeated ones have item size 0."""
+    for k in range(layout[OPERANDS]):
+        table[k] += layout[ITEM_SIZES + k] * count
+
+
+@scalar
+def run_streamed(layout, table, count):
+    """`run_cached` by way of blocks, whose whole lines are stored past the caches."""
+    inputs, operands = layout[INPUTS], layout[OPERANDS]
+    item, moved = layout[ITEM_SIZES + inputs], stack_words(operands)
+    for k in range(operands):
+        moved[k] = table[k]
+    block = address_of(stack_words(BLOCK * 2))
+    head = -moved[inputs] % LINE // item
+    conditions = run_cached(layout, moved, head)
+    step(layout, moved, head)
+    left = count - head
+    while left * item >= LINE:
+        size = min(BLOCK, left * item // LINE * LINE // item)
+        out, moved[inputs] = moved[inputs], block
+        conditions |= run_cached(layout, moved, size)
+        store_past(element(out, np.int64), element(block, np.int64), size * item // 8)
+        moved[inputs] = out
+        step(layout, moved, size)
+        left -= size
+    finish_stores()
+    return conditions | run_cached(layout, moved, left)
+
+
+@scalar
+def run_contiguous(layout, table, count):
+    """Run a kernel on contiguous memory, past the caches where that pays; the conditions that arose."""
+    return run_streamed(layout, table, count) if is_streamed(layout, table, count) else run_cached(layout, table, count)
 
 
 @scalar

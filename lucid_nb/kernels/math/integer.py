@@ -55,15 +55,19 @@ def _reciprocal(dtype: Any) -> Callable:
 # ----------------------------------------------------------------------------------------------- division
 # No CPU divides vectors of integers. The quotient of numbers below 2**16 is exact in float32, below 2**32 in float64,
 # and of others comes in two steps. A divisor of 0 is replaced, since the conversion of an infinity is undefined.
-SHRUNK = 1.0 - 2.0 ** -51          # so that no estimate of a quotient is too large
+SHRUNK = 1.0 - 2.0 ** -50          # so that no estimate of a quotient is too large: four roundings are left
 
 
 @scalar
 def _long_quotient(a, b):
-    """a // b for uint64, b > 0. What the first estimate leaves is below 2**13 divisors, or below b in one more."""
-    first = u8(f8(a) / f8(b) * SHRUNK)
+    """a // b for uint64, b > 0. What the first estimate leaves is below 2**15 divisors, or below b in one more.
+
+    The only division is one for all elements where the divisor is.
+    """
+    inverse = SHRUNK / f8(b)
+    first = u8(f8(a) * inverse)
     rest = a - first * b
-    second = u8(f8(rest) / f8(b) * SHRUNK)
+    second = u8(f8(rest) * inverse)
     rest -= second * b
     return first + second + u8(rest >= b)
 
