@@ -17,6 +17,7 @@ from .array import Tensor, fresh, modes, ndarray, new
 from .facts import Facts, Rule
 from .op import Elementwise, is_large, registry
 from .shapes import LARGE
+from .storage import Reshape
 from .tape import anywhere
 
 functions: dict[str, Callable] = {}                  # public name -> function
@@ -46,30 +47,39 @@ class Short:
         return fresh(raw)
 
 
+    def plain(self, x: Any) -> ndarray | None:
+        """The array of a tensor that no graph knows; otherwise None."""
+        if type(x) not in TENSORS or x.node is not None or type(x.raw) is not ndarray:
+            return None
+        return x.raw if x.storage is None or x.storage.generation == x.generation else None
+
+    def writable(self, x: Any) -> ndarray | None:
+        """The array of a tensor that may be written without anybody being told: no graph knows it, or has saved it."""
+        raw = self.plain(x)
+        if raw is None or x.is_value or not raw.flags.writeable:
+            return None
+        if x.storage is None:
+            return raw if x.version is None else None
+        is_free = x.root.node is None and not x.root.is_unrecorded and not x.storage.version.is_saved()
+        return raw if is_free else None
+
+    def shaped(self, x: Any, shape: int | tuple) -> Tensor | None:
+        """The view of a tensor of the cpu in another shape, where its memory has one; otherwise None."""
+        if type(x) is not Tensor or type(x.refresh().raw) is not ndarray:
+            return None
+        try:
+            seen = x.raw.reshape(shape, copy=False)
+        except (ValueError, TypeError):
+            return None
+        return x.moved(Reshape(seen.shape), seen)
+
+
 short = Short()
-
-
-def plain_of(x: Any) -> ndarray | None:
-    """The array of a tensor that no graph knows."""
-    if type(x) not in TENSORS or x.node is not None or type(x.raw) is not ndarray:
-        return None
-    return x.raw if x.storage is None or x.storage.generation == x.generation else None
-
-
-def writable_of(x: Any) -> ndarray | None:
-    """The array of a tensor that may be written without anybody being told: no graph knows it, or has saved it."""
-    raw = plain_of(x)
-    if raw is None or x.is_value or not raw.flags.writeable:
-        return None
-    if x.storage is None:
-        return raw if x.version is None else None
-    is_free = x.root.node is None and not x.root.is_unrecorded and not x.storage.version.is_saved()
-    return raw if is_free else None
 
 
 def is_into(op: Elementwise, inputs: Sequence[Any], out: Any) -> bool:
     """Write an op's result straight into a tensor, where nothing forbids it; False, with nothing written, elsewhere."""
-    target, raws = writable_of(out), [plain_of(x) for x in inputs]
+    target, raws = short.writable(out), [short.plain(x) for x in inputs]
     if target is None or any([raw is None for raw in raws]):
         return False
     compiled = op.compiled.get(tuple([raw.dtype for raw in raws]) if len(raws) > 1 else raws[0].dtype)  # type: ignore

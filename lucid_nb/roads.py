@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from . import op as ops
-from .array import Tensor
+from .array import REVERSED, Tensor
 from .backend import Table
 from .register import ARITHMETIC, gate, operators, short
-from .storage import Root, Storage
+from .storage import Reshape, Root, Storage
 
 _of_op: dict[Any, list[Any]] = {}                 # the roads that an op's kernels serve
 general: dict[str, Any] = {}                      # the functions in Python whose places in Tensor roads have taken
@@ -38,6 +38,10 @@ def _install(table: Table) -> None:
         setattr(Tensor, name, road.method())
         return road
     lay("moved", "moved")
+    turned = general["T"] = vars(Tensor)["T"]
+    steps = table.steps_of(REVERSED, Reshape)
+    road = table.Road("turned", "T", tensors, turned.fget, *steps["turned"])
+    Tensor.T = property(road.function, doc=turned.__doc__)                 # type: ignore[misc]
     lay("product", "__matmul__", id(np.matmul))
     lay("getitem", "__getitem__")
     lay("setitem", "__setitem__")
@@ -57,8 +61,8 @@ def _install(table: Table) -> None:
             for key, compiled in [*one.compiled.items()]:
                 _learn(table, one, key, compiled)
     ops.compiling.append(_learn)
-    for name in ("small", "made"):
-        setattr(short, name, table.Road(name, name, tensors, getattr(short, name)).function)
+    for name in ("small", "made", "plain", "writable", "shaped"):
+        setattr(short, name, table.Road(name, name, tensors, getattr(short, name), *steps.get(name, ())).function)
 
 
 def _learn(table: Table, op: Any, key: Any, compiled: ops.Compiled) -> None:

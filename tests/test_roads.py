@@ -16,7 +16,7 @@ import pytest
 import lucid_nb as lnb
 from lucid_nb import register, roads
 from lucid_nb.kernels import builtin
-from lucid_nb.storage import Slice
+from lucid_nb.storage import Permute, Reshape, Slice
 
 DTYPES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32",
           "float64", "complex64", "complex128"]
@@ -48,6 +48,11 @@ def outcome(call, *given):
             return np.asarray(call(*given))
         except (TypeError, ValueError, OverflowError) as error:
             return OverflowError if isinstance(error, OverflowError) else type(error).__mro__[-4:]
+
+
+def ravel(x):
+    """Either library's."""
+    return (lnb if type(x) is lnb.Tensor else np).ravel(x)
 
 
 def same(ours, theirs):
@@ -293,9 +298,94 @@ def test_finalizers_take_the_roads_while_the_process_ends():
     assert (found.returncode, found.stdout) == (0, b"416"), found.stderr
 
 
+SHAPES = [-1, 12, (2, 6), (-1, 3), (3, 2, 2), (1, 12, 1), (0, -1), (), 7, (-1, -1), (5, -1), (1 << 62, 4),
+          (1 << 70,), (np.int64(3), 4), (2, 6.0), (1,) * 66]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_other_shapes_are_views_where_numpys_are(layout):
+    for shape in SHAPES:
+        base, array = lnb.arange(12.0), np.arange(12.0)
+        x, a = LAYOUTS[layout](base), LAYOUTS[layout](array)
+        for call in (lambda x, shape: x.reshape(shape), lambda x, shape: x.reshape(*(shape or [()])),
+                     lambda x, shape: x.T, lambda x, shape: x.reshape(shape).T.reshape(-1),
+                     lambda x, shape: ravel(x), lambda x, shape: x.reshape(shape, order="F")):
+            found, wanted = outcome(call, x, shape), outcome(call, a, shape)
+            assert isinstance(found, tuple) == isinstance(wanted, tuple), (shape, found, wanted)
+            assert isinstance(found, tuple) or same(found, wanted), (shape, found, wanted)
+            if isinstance(wanted, np.ndarray) and wanted.size and not x.is_value:
+                assert np.shares_memory(found, base.raw) == np.shares_memory(wanted, array), shape
+                assert np.asarray(call(x, shape)).strides == wanted.strides or wanted.size == 1, shape
+
+
+def test_views_in_other_shapes_know_their_steps_and_are_written_through():
+    x = lnb.arange(6.0)
+    view = x.reshape(2, -1).T
+    assert view.steps == (Reshape((2, 3)), Permute((1, 0))) and lnb.ravel(x).steps == (Reshape((6,)),)
+    view[0] = 7
+    view.reshape(3, 2, 1).T[0, 1, 2] = 9
+    assert x.tolist() == [7, 1, 2, 7, 4, 9]
+    frozen = lnb.broadcast_to(lnb.ones(1), (1, 1))
+    for one in (frozen.T, frozen.reshape(-1), lnb.ravel(frozen)):
+        with pytest.raises(ValueError, match="read-only"):
+            one[...] = 1
+    weight = lnb.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    (weight.T.reshape(-1) * lnb.arange(4.0) + weight.reshape(-1) + lnb.ravel(weight)).sum().backward()
+    assert weight.grad.tolist() == [[2, 4], [3, 5]]
+
+
+class Stop(BaseException):
+    """What is no error: as KeyboardInterrupt, which would end the test run where it went astray."""
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, Stop])
+def test_what_stops_a_handler_is_not_swallowed(stop, monkeypatch):
+    calls = []
+
+    def handler(*_, **__):
+        calls.append(1)
+        raise stop
+    zeros = lnb.zeros((2, 3))
+    by_ufunc = (lambda: lnb.ones((2, 1)) / zeros, lambda: lnb.ones(3) / zeros.T[:, :1])
+    for call in (*by_ufunc, lambda: 1.0 / zeros[0], lambda: zeros / zeros, lambda: zeros.__itruediv__(zeros[:, :1]),
+                 lambda: lnb.full(2, 1e200) @ lnb.full(2, 1e200)):
+        call_and_count(call, calls, stop, lambda: np.errstate(all="call", call=handler))
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            monkeypatch.setattr(warnings, "showwarning", handler)
+            call_and_count(call, calls, stop, lambda: np.errstate(all="warn"))
+
+
+def call_and_count(call, calls, stop, state):
+    calls.clear()
+    with state(), pytest.raises(stop):
+        call()
+    assert len(calls) == 1
+
+
+def test_an_interrupt_while_memory_is_first_shared_is_not_swallowed(monkeypatch):
+    code = lnb.Tensor.share.__code__
+
+    def stop(frame, event, argument):
+        if frame.f_code is code:
+            raise Stop
+    for call in (lambda x: x[1:], lambda x: x.T, lambda x: x.reshape(2, 2), lambda x: x[np.int64(1):], lnb.ravel,
+                 lambda x: x[None]):
+        x = lnb.arange(4.0)
+        sys.setprofile(stop)
+        try:
+            with pytest.raises(Stop):
+                call(x)
+        finally:
+            sys.setprofile(None)
+        assert call(x).size
+
+
 def test_every_plain_operator_has_its_road():
     assert {"add", "sub", "mul", "truediv", "lt", "eq", "neg", "and"} <= set(register.operators)
-    laid = {name for name, method in vars(lnb.Tensor).items() if type(method).__name__ == "instancemethod"}
+    laid = {name for name, method in vars(lnb.Tensor).items() if type(method).__name__ == "instancemethod" or
+            inspect.isbuiltin(getattr(method, "fget", None))}
     assert {"__add__", "__radd__", "__iadd__", "__lt__", "__neg__", "__getitem__", "__setitem__", "__float__", "item",
-            "__bool__"} <= laid
-    assert roads._of_op and laid == set(roads.general) and all(map(inspect.isfunction, roads.general.values()))
+            "__bool__", "T"} <= laid
+    functions = [getattr(one, "fget", one) for one in roads.general.values()]
+    assert roads._of_op and laid == set(roads.general) and all(map(inspect.isfunction, functions))

@@ -11,7 +11,7 @@ from .. import backend, dtypes, shapes
 from ..array import Tensor
 from ..errors import LucidError, MemoryError, ShapeError, memory_of, told
 from ..ops.movement import C, K, as_tensor, astype, memory_order, to
-from ..register import plain_of, public, short
+from ..register import public, short
 from .data import _raw_of, finish, float_dtype, place_of
 
 SMALL = 1 << 18          # elements below which memory that the C library recycles is as quick as ours
@@ -147,7 +147,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, de
 
 def _small_like(make: Callable[..., np.ndarray], a: Any, plain: bool) -> Tensor | None:
     """A few elements like those of a tensor in C order, where nothing else is asked for; None for the general road."""
-    raw = plain_of(a) if plain else None
+    raw = short.plain(a) if plain else None
     if raw is None or not raw.ndim or raw.size >= SMALL or not raw.flags.c_contiguous:
         return None
     return short.made(make(raw.shape, raw.dtype))

@@ -12,12 +12,14 @@ import numpy as np
 from . import builtin
 from .builtin import when_there
 
-__all__ = ["Road", "numbers", "places", "table_of", "when_there"]
+__all__ = ["Road", "numbers", "places", "steps_of", "table_of", "when_there"]
 
-NEW_FROM_DESCRIPTOR, COPY_INTO = 94, 50        # of NumPy's public array API table: PyArray_NewFromDescr, ~_CopyInto
+# Of NumPy's public array API table: PyArray_NewFromDescr, and what is named like these.
+NEW_FROM_DESCRIPTOR, COPY_INTO, TRANSPOSE, NEW_SHAPE = 94, 50, 123, 135
 KNOWN, ENTRY, HEAD = 8, 3, 4                   # entries of an operator's table, their words, the words before them
 FILES = {"operators": ("binary", "unary", "in_place", "product"), "indices": ("getitem", "setitem", "moved"),
-         "tensors": ("number", "truth", "small", "made")}
+         "tensors": ("number", "truth", "small", "made", "plain", "writable"),
+         "shapes": ("turned", "shaped")}
 
 
 def places(kind: type, *fields: str) -> list[int]:
@@ -34,15 +36,23 @@ def places(kind: type, *fields: str) -> list[int]:
 
 def table_of(gate: np.ndarray, tensor: type, storage: type, share: Callable, fields: Sequence[int]) -> np.ndarray:
     """What the roads know of tensors; `gate` holds the address of their class while the roads are open."""
-    values = [tensor, storage, tuple, slice, ..., None, True, False]
-    functions = builtin.of_python("PyType_GenericAlloc", "PyObject_GetItem", "PyObject_SetItem", "PyErr_Clear")
-    numpys = builtin.of_numpy()[NEW_FROM_DESCRIPTOR], builtin.of_numpy()[COPY_INTO]
+    values = [tensor, storage, tuple, slice, ..., None, True, False, Exception]
+    functions = builtin.of_python("PyType_GenericAlloc", "PyObject_GetItem", "PyObject_SetItem", "PyErr_Clear",
+                                  "PyErr_Occurred", "PyErr_ExceptionMatches")
+    numpys = [builtin.of_numpy()[place] for place in (NEW_FROM_DESCRIPTOR, COPY_INTO, TRANSPOSE, NEW_SHAPE)]
     conversions = builtin.of_python("PyNumber_Float", "PyNumber_Long", "PyObject_IsTrue", "PyNumber_Index",
-                                    "PySlice_New")
+                                    "PySlice_New", "PyLong_FromLongLong")
     table = np.array([gate.ctypes.data, builtin.functions().ctypes.data, *map(id, values), *functions, *numpys,
                       id(share), *conversions, id(np.int64), *fields], np.int64)
     builtin.forever(gate, tensor, storage, share, table, builtin.functions(), np.int64, np.matmul)
     return table
+
+
+def steps_of(reversals: Sequence[Any], reshape: type) -> dict[str, tuple[int, ...]]:
+    """What the roads to other shapes know of steps: those that reverse so many axes, and the class of a reshape's."""
+    addresses = np.array([*map(id, reversals)], np.int64)
+    builtin.forever(addresses, *reversals, reshape)
+    return {"turned": (addresses.ctypes.data,), "shaped": (id(reshape), *places(reshape, "shape"))}
 
 
 def numbers() -> dict[str, tuple[int, int, int]]:

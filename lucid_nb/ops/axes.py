@@ -12,7 +12,7 @@ from ..op import ALL, Primitive
 from ..register import public, short
 from ..storage import Permute, Slice
 from .hosted import hosted
-from .movement import as_tensor, duplicate, in_order, items_of, reshape
+from .movement import C, as_tensor, duplicate, in_order, items_of, reshape
 
 Axes = int | Sequence[int]
 BACKWARDS = slice(None, None, -1)
@@ -194,8 +194,8 @@ def ravel(a: Any, order: str = "C") -> Tensor:
     >>> lnb.ravel([[1, 2], [3, 4]], "F")
     tensor([1, 3, 2, 4])
     """
-    if order == "C" and (raw := short.small(a)) is not None and raw.flags.c_contiguous:
-        return reshape(a, -1)
+    if order is C and (found := short.shaped(a, -1)) is not None and found.raw.flags.c_contiguous:
+        return found
     a = as_tensor("ravel", a)
     if str(order).upper() != "K":
         return in_order("ravel", reshape(a, -1, order=order), "C")

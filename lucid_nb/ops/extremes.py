@@ -11,7 +11,7 @@ from ..array import Tensor
 from ..expr import Expr, Vocabulary, entry
 from ..expr import m as words
 from ..op import registry
-from ..register import binary, plain_of, public, short, ternary
+from ..register import binary, public, short, ternary
 from ..shapes import LARGE
 from ..vocabulary import split_at_ties
 from .logic import ordered
@@ -91,7 +91,7 @@ def clip(a: Any, min: Any = None, max: Any = None, out: Tensor | None = None, *,
     low, high = a_min if min is None else min, a_max if max is None else max
     if low is None and high is None:
         return deliver("clip", apply(registry["copy"], (a,)), out)
-    if type(low) is type(high) is float and out is None and (raw := plain_of(a)) is not None and raw.ndim and (
+    if type(low) is type(high) is float and out is None and (raw := short.plain(a)) is not None and raw.ndim and (
             compiled := clip_between.record.compiled.get((raw.dtype,) * 3)) is not None and (       # type: ignore
             type(found := (compiled.kernel if raw.size < LARGE else compiled.large)(
                 raw, *[np.asarray(bound, raw.dtype) for bound in (low, high)])) is np.ndarray):

@@ -112,13 +112,11 @@ def reshape(a: Any, shape: Any = (), *sizes: Any, order: str = "C", copy: bool |
     >>> lnb.reshape(lnb.arange(6), (2, -1)).shape
     (2, 3)
     """
-    a = a if type(a) is Tensor else as_tensor("reshape", a)
-    if order is C and copy is None and type(a.raw) is np.ndarray and type(shape) in (int, tuple):
-        try:
-            seen = a.raw.reshape((shape, *sizes) if sizes else shape, copy=False)
-            return a.moved(Reshape(seen.shape), seen)
-        except (ValueError, TypeError):            # it needs a copy, or what is said below
-            pass
+    if order is C and copy is None and type(shape) in (int, tuple):
+        found = short.shaped(a, (shape, *sizes) if sizes else shape)
+        if found is not None:                      # otherwise it needs a copy, or what is said below
+            return found
+    a = as_tensor("reshape", a)
     if len(sizes) == 1 and isinstance(sizes[0], str):       # NumPy's reshape(a, shape, order)
         order, sizes = sizes[0], ()
     wanted = shapes.as_shape("reshape", (shape, *sizes) if sizes else shape)

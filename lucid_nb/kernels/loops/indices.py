@@ -28,7 +28,6 @@ from .builtin import (
 from .tensors import (
     ALLOCATE,
     AS_INDEX,
-    CLEAR,
     ELLIPSIS,
     FALSE,
     GENERATION,
@@ -53,8 +52,10 @@ from .tensors import (
     TUPLE_TYPE,
     VERSION,
     drop,
+    forgive,
     generally,
     hold,
+    is_interrupted,
     is_value,
     put,
     raw_of,
@@ -165,7 +166,7 @@ def share(tensors, x):
     if storage != 0:
         drop(tensors, storage)
     else:
-        call_address(word(tensors, CLEAR), (0,))
+        forgive(tensors)
     return storage != 0
 
 
@@ -176,7 +177,7 @@ def seen_by(tensors, raw, index):
     seen = call_address(word(tensors, GET_ITEM), (raw, index))
     drop(tensors, raw)
     if seen == 0:
-        call_address(word(tensors, CLEAR), (0,))
+        forgive(tensors)
     elif word(seen, TYPE) != word(word(tensors, PYTHON), ARRAY_TYPE):
         drop(tensors, seen)
         seen = np.int64(0)
@@ -203,7 +204,7 @@ def view_of(tensors, x, seen, step):
         for held in (seen, path):
             if held != 0:
                 drop(tensors, held)
-        call_address(word(tensors, CLEAR), (0,))
+        forgive(tensors)
         return view
     fields, storage = element(view, np.int64), word(x, word(tensors, STORAGE))
     fields[word(tensors, RAW)], fields[word(tensors, PATH)] = seen, path
@@ -300,7 +301,7 @@ def seen_plainly(tensors, x, raw, index):
         found = value_at(tensors, raw, place) if place != 0 else view_at(tensors, x, raw, plain)
         drop(tensors, plain)
     if found == 0:
-        call_address(word(tensors, CLEAR), (0,))
+        forgive(tensors)
     return found
 
 
@@ -317,6 +318,8 @@ def getitem(self, arguments, count):
                 return value_at(tensors, raw, place)
             found = view_at(tensors, x, raw, index)
             if found != 0:
+                return found
+            if is_interrupted(tensors):
                 return found
             places = few_places(tensors, raw, index)
             found = seen_by(tensors, raw, places) if places != 0 else np.int64(0)
@@ -353,7 +356,7 @@ def is_put(tensors, raw, index, value):
     for one in (raw, held, where):
         drop(tensors, one)
     if not is_done:
-        call_address(word(tensors, CLEAR), (0,))
+        forgive(tensors)
     return is_done
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from ...shapes import LARGE
 from ..intrinsics import address_of, stack_words
 from .builtin import (
     ARRAY_TYPE,
@@ -29,12 +28,12 @@ from .builtin import (
 )
 from .indices import value_at
 from .tensors import (
-    CLEAR,
     COPY_INTO,
     FEW,
     PYTHON,
     TENSORS,
     drop,
+    forgive,
     generally,
     hold,
     is_value,
@@ -72,10 +71,10 @@ def stays_small(kernel, a, b):
     first, other = elements_of(a), elements_of(b)
     if half_word(a, NDIM_INT32) == 0 and half_word(b, NDIM_INT32) == 0:
         return False
-    if (first == 1 or other == 1) and first < LARGE and other < LARGE:
-        return True
     limit = word(word(kernel, LIMIT), 0)
-    return first <= limit and other <= limit and ((first < SMALL and other < SMALL) or have_one_shape(a, b))
+    if first > limit or other > limit:
+        return False
+    return first == 1 or other == 1 or (first < SMALL and other < SMALL) or have_one_shape(a, b)
 
 
 @scalar
@@ -116,7 +115,7 @@ def array_of_two(words, x, y, operands):
     if found == 0 and a != 0 and b != 0 and stays_small(kernel, a, b):
         found = by_ufunc(tensors, kernel, operands)
     if found == 0:
-        call_address(word(tensors, CLEAR), (0,))
+        forgive(tensors)
     return found
 
 
@@ -142,7 +141,7 @@ def unary(self, arguments, count):
             found = np.int64(0) if kernel == 0 else served(kernel, address_of(operands), 0)
             if found != 0:
                 return tensor_of(tensors, found)
-            call_address(word(tensors, CLEAR), (0,))
+            forgive(tensors)
     return generally(words, arguments, count)
 
 
@@ -182,7 +181,7 @@ def product(self, arguments, count):
         drop(tensors, a)
         if found != 0:
             return found
-        call_address(word(tensors, CLEAR), (0,))
+        forgive(tensors)
     return generally(words, arguments, count)
 
 
@@ -193,7 +192,7 @@ def is_copied(tensors, found, target):
     is_done = is_alike and call_address(word(tensors, COPY_INTO), (target, found)) & 0xffffffff == 0
     drop(tensors, found)
     if not is_done:
-        call_address(word(tensors, CLEAR), (0,))
+        forgive(tensors)
     return is_done
 
 

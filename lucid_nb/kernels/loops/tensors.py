@@ -29,10 +29,10 @@ from .builtin import (
 
 # Words of the table of what is known of tensors: the address of a word that holds their class while the roads are open,
 # what builtins know of Python, other types and values, functions, and where fields stand.
-(GATE, PYTHON, TENSOR_TYPE, STORAGE_TYPE, TUPLE_TYPE, SLICE_TYPE, ELLIPSIS, NONE, TRUE, FALSE, ALLOCATE, GET_ITEM,
- PUT_ITEM, CLEAR, NEW_ARRAY, COPY_INTO, SHARE, AS_FLOAT, AS_INT, IS_TRUE, AS_INDEX, NEW_SLICE,
- INTEGER_TYPE, RAW, NODE, IS_VALUE, STORAGE, VERSION,
- GENERATION, ROOT, PATH, ITS_GENERATION, ITS_VERSION, ROOT_NODE, IS_UNRECORDED) = range(35)
+(GATE, PYTHON, TENSOR_TYPE, STORAGE_TYPE, TUPLE_TYPE, SLICE_TYPE, ELLIPSIS, NONE, TRUE, FALSE, ERROR_TYPE, ALLOCATE,
+ GET_ITEM, PUT_ITEM, CLEAR, OCCURRED, MATCHES, NEW_ARRAY, COPY_INTO, TRANSPOSE, NEW_SHAPE, SHARE, AS_FLOAT, AS_INT,
+ IS_TRUE, AS_INDEX, NEW_SLICE, NEW_INTEGER, INTEGER_TYPE, RAW, NODE, IS_VALUE, STORAGE, VERSION,
+ GENERATION, ROOT, PATH, ITS_GENERATION, ITS_VERSION, ROOT_NODE, IS_UNRECORDED) = range(41)
 TENSORS, GENERAL = 0, 1    # the first words of the table of a road
 CONVERT, FIRST_TYPE, LAST_TYPE = 2, 3, 4       # the next ones of a road to numbers
 WRITEABLE = 0x400          # NPY_ARRAY_WRITEABLE
@@ -119,8 +119,23 @@ def tensor_of(tensors, raw):
 
 
 @scalar
+def forgive(tensors):
+    """Forget an error, which the function in Python will tell; what is none, as an interrupt, is kept."""
+    if call_address(word(tensors, MATCHES), (word(tensors, ERROR_TYPE),)) & 0xffffffff != 0:
+        call_address(word(tensors, CLEAR), (0,))
+
+
+@scalar
+def is_interrupted(tensors):
+    """Is there something that `forgive` kept?"""
+    return call_address(word(tensors, OCCURRED), (0,)) != 0
+
+
+@scalar
 def generally(words, arguments, count):
-    """What the function in Python gives."""
+    """What the function in Python gives; nothing, with Python's error set, after an interrupt."""
+    if is_interrupted(word(words, TENSORS)):
+        return np.int64(0)
     call = word(word(word(words, TENSORS), PYTHON), VECTORCALL)
     return call_address(call, (word(words, GENERAL), arguments, count, 0))
 
@@ -133,6 +148,26 @@ def small(self, arguments, count):
     raw = raw_of(tensors, word(arguments, 0)) if count == 1 else np.int64(0)
     is_small = raw != 0 and half_word(raw, NDIM_INT32) != 0 and elements_of(raw) < FEW
     found = raw if is_small else word(tensors, NONE)
+    hold(found)
+    return found
+
+
+def plain(self, arguments, count):
+    """The array of a tensor that no graph knows; otherwise None."""
+    words = word(self, DATA)
+    found = raw_of(word(words, TENSORS), word(arguments, 0)) if count == 1 else np.int64(0)
+    if found == 0:
+        return generally(words, arguments, count)
+    hold(found)
+    return found
+
+
+def writable(self, arguments, count):
+    """The array of a tensor that may be written without anybody being told; otherwise None."""
+    words = word(self, DATA)
+    found = writable_of(word(words, TENSORS), word(arguments, 0)) if count == 1 else np.int64(0)
+    if found == 0:
+        return generally(words, arguments, count)
     hold(found)
     return found
 
