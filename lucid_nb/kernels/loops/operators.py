@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...shapes import LARGE
 from ..intrinsics import address_of, stack_words
 from .builtin import (
     ARRAY_TYPE,
@@ -71,10 +72,10 @@ def stays_small(kernel, a, b):
     first, other = elements_of(a), elements_of(b)
     if half_word(a, NDIM_INT32) == 0 and half_word(b, NDIM_INT32) == 0:
         return False
+    if (first == 1 or other == 1) and first < LARGE and other < LARGE:
+        return True
     limit = word(word(kernel, LIMIT), 0)
-    if first > limit or other > limit:
-        return False
-    return first == 1 or other == 1 or (first < SMALL and other < SMALL) or have_one_shape(a, b)
+    return first <= limit and other <= limit and ((first < SMALL and other < SMALL) or have_one_shape(a, b))
 
 
 @scalar
