@@ -1,7 +1,7 @@
 """Sorting, the first of many, searching, and distinct elements; NaN counts as larger than every number.
 
-Short rows of values are NumPy's, which sorts in vectors; what needs places, or is long, is sorted by digits of keys. A
-row is one thread's, and equal elements keep their order, so results have the same bits for any number of threads.
+Values are NumPy's where it sorts them in vectors, or rows are short; others and places are sorted by digits of keys. A
+row is one thread's, and places of equal elements keep their order: all bits are the same for any number of threads.
 """
 
 from functools import lru_cache
@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import memory, threads
+from . import compiler, memory, threads
 from .copying import contiguous, copy
 from .steps import INDEX, grain, kernel_of
 
-SHORT = 4096                       # elements of a row below which NumPy sorts values faster,
+SHORT = 4096                       # elements of a row below which NumPy sorts values faster without vectors,
 FEW = 400                          # and below which it finds places faster
 HEAP = 128                         # the first of so many are kept in a heap
 BITS = 11                          # of a digit, as in loops/sort.py
@@ -91,7 +91,7 @@ def sort(raw: np.ndarray, axis: int, descending: bool) -> np.ndarray:
     code = coding(raw.dtype)
     if code is None or rows.shape[-1] >= MOST or rows.size == 0:
         found = np.sort(rows, axis=-1)
-    elif rows.shape[-1] < SHORT and raw.dtype.itemsize == code.wide.itemsize:
+    elif raw.dtype.itemsize == code.wide.itemsize and (rows.shape[-1] < SHORT or compiler.vector_width() > 128):
         found = copy(rows)                         # into recycled memory, which NumPy's own copy would not be
         found.sort(axis=-1)
     else:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lucid_nb.kernels import threads
+from lucid_nb.kernels import compiler, threads
 from lucid_nb.kernels.sets import isin, unique
 from lucid_nb.kernels.sort import FEW, HEAP, SHORT, argsort, partition, searchsorted, sort, topk
 from tests.unordered import unordered
@@ -34,9 +34,15 @@ def falling_places(x, axis):
     return x.shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
 
 
+@pytest.fixture(params=[128, 512])
+def vectors(request, monkeypatch):
+    """Values of short vectors are sorted by digits, of others by NumPy."""
+    monkeypatch.setattr(compiler, "vector_width", lambda: request.param)
+
+
 @pytest.mark.parametrize("spread", [50, None])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_sort_and_places_are_numpys(dtype, spread):
+def test_sort_and_places_are_numpys(dtype, spread, vectors):
     for shape, axis in SHAPES:
         x = values(shape, dtype, spread)
         wide = compared(x)
@@ -48,7 +54,7 @@ def test_sort_and_places_are_numpys(dtype, spread):
         np.testing.assert_array_equal(argsort(x, axis, True), falling_places(wide, axis))
 
 
-def test_sort_by_digits_keeps_the_signs_of_zeros_and_subnormals():
+def test_sort_keeps_the_signs_of_zeros_and_subnormals(vectors):
     x = np.tile(np.array([0.0, -0.0, 1e-45, -1e-45, 3e38], np.float32), SHORT)
     found = sort(x, 0, False)
     assert np.count_nonzero(np.signbit(found) & (found == 0)) == SHORT
