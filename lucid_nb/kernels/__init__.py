@@ -1,6 +1,7 @@
 """The CPU: the table's entries over NumPy arrays."""
 
 import platform
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,11 @@ def empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 def full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> np.ndarray:
     """Memory filled with a value."""
-    return np.zeros(shape, dtype) if type(value) is int and value == 0 else np.full(shape, value, dtype)
+    if type(value) is int and value == 0:
+        return np.zeros(shape, dtype)
+    if prod(shape) * dtype.itemsize < copying.STREAMED:
+        return np.full(shape, value, dtype)
+    return copying.copy(np.broadcast_to(np.full((), value, dtype), shape))
 
 
 def iota(start: Any, step: Any, count: int, dtype: np.dtype) -> np.ndarray:

@@ -11,6 +11,8 @@ SMALL = 4096             # elements below which NumPy's copy is as fast
 MIDDLING = 2 << 20      # bytes below which memory that the C library recycles is as quick as ours
 STREAMED = 4 << 20       # bytes from which a result goes past the caches: see docs/performance.md
 BLOCK = 4096             # bytes that are copied at once where little is repeated: larger copies took 1.4 times as long
+GRAIN = 256              # blocks of one thread's smallest share
+PAST = store.RangeKernel("lucid_nb.kernels.loops.copying:past", ("int64",) * 4)
 TRANSPOSE = store.RangeKernel("lucid_nb.kernels.loops.copying:transpose", ("int64",) * 7)
 
 
@@ -26,6 +28,8 @@ def copy(raw: np.ndarray) -> np.ndarray:
     new = memory.empty(raw.shape, raw.dtype)
     if raw.size < SMALL:
         np.copyto(new, raw)
+    elif raw.flags.c_contiguous and raw.nbytes >= STREAMED and not raw.dtype.hasobject:
+        _store_past(raw, new, BLOCK)
     elif raw.strides[0] == 0 and raw.nbytes < BLOCK * len(raw):
         _copy_repeated(raw, new)
     elif raw.itemsize not in (2, 4, 8) or not _copy_across(raw, new):
@@ -33,11 +37,18 @@ def copy(raw: np.ndarray) -> np.ndarray:
     return new
 
 
+def _store_past(raw: np.ndarray, new: np.ndarray, step: int) -> None:
+    """Fill recycled memory past the caches, `step` bytes on for each block."""
+    threads.launch(PAST, -(-new.nbytes // BLOCK), GRAIN, raw, new, step, new.nbytes)
+
+
 def _copy_repeated(raw: np.ndarray, new: np.ndarray) -> None:
     """Copy one small array that is repeated: NumPy's loop would copy few elements at a time.
 
     What is there is doubled up to BLOCK bytes, which are then written again and again.
     """
+    if new.nbytes >= STREAMED and BLOCK % new[0].nbytes == 0 and not new.dtype.hasobject:
+        return _store_past(np.repeat(raw[:1], BLOCK // new[0].nbytes, axis=0), new, 0)
     new[0], filled, most = raw[0], 1, BLOCK // max(1, new[0].nbytes)
     while 2 * filled <= most:
         new[filled:2 * filled] = new[:filled]

@@ -1,10 +1,13 @@
-"""Copies by tiles, against NumPy's."""
+"""Copies by tiles and past the caches, against NumPy's."""
+
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lucid_nb import kernels
 from lucid_nb.kernels import copying
 
 
@@ -39,3 +42,23 @@ def test_coalesced_axes_walk_the_same_elements_in_the_same_order(shape, random):
         walked = np.lib.stride_tricks.as_strided(array, sizes, joined)
         assert walked.ravel().tolist() == array.ravel().tolist()
     assert len(sizes) == 1 or 1 not in sizes
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128", "datetime64[ns]"])
+@pytest.mark.parametrize("more", [0, 3])
+def test_large_copies_are_stored_past_the_caches(dtype, more, draw, count):
+    """From memory that begins anywhere, and of a row of any length that is repeated."""
+    size = copying.STREAMED // np.dtype(dtype).itemsize + more
+    raw = draw.integers(0, 100, size + 9).astype(dtype)
+    for source in (raw[:size], raw[1:size + 1], np.frombuffer(raw.tobytes()[1:][:size * raw.itemsize], dtype)):
+        found = copying.copy(source)
+        assert found.tobytes() == source.tobytes() and not np.shares_memory(found, source)
+    for row in ((), (1,), (7,), (16,)):
+        source = np.broadcast_to(raw[5:5 + math.prod(row)].reshape(row), (size // math.prod(row) + 1, *row))
+        assert copying.copy(source).tobytes() == source.tobytes()
+
+
+def test_large_full_arrays_are_numpys():
+    for shape in ((1 << 20,), (3, 1 << 19), (1 << 17, 5, 2)):
+        for value, dtype in ((1, np.float64), (2.5, np.float32), (np.nan, np.float64), (1 + 2j, np.complex64)):
+            np.testing.assert_array_equal(kernels.full(shape, value, np.dtype(dtype)), np.full(shape, value, dtype))

@@ -1,10 +1,11 @@
-"""Copies whose source runs across the target: by tiles, so that every cache line is used while it is near."""
+"""Copies: by tiles where the source runs across the target, and past the caches where there is much."""
 
 import numpy as np
 from numba import njit
 
-from ..copying import TILE
+from ..copying import BLOCK, TILE
 from ..intrinsics import element
+from .streams import LINE, finish_stores, store_past
 
 scalar = njit(error_model="numpy")
 
@@ -42,3 +43,17 @@ def transpose(start, stop, source, target, size, rows, cols, source_step, source
         for col in range(0, cols, TILE):
             wide = min(TILE, cols - col)
             copy_sized(here + col * source_step, there + col * size, high, wide, source_step, target_step, size)
+
+
+def past(start, stop, source, target, step, size):
+    """Blocks [start, stop) of BLOCK bytes of a target of `size` bytes, which begins a line; the source moves on by
+    `step` bytes a block."""
+    for block in range(start, stop):
+        here, there = source + block * step, target + block * BLOCK
+        count = min(BLOCK, size - block * BLOCK)
+        whole = count // LINE * LINE
+        store_past(element(there, np.int64), element(here, np.int64), whole // 8)
+        out, given = element(there, np.uint8), element(here, np.uint8)
+        for i in range(whole, count):
+            out[i] = given[i]
+    finish_stores()

@@ -14,10 +14,10 @@ LINE = 64            # bytes
 
 @intrinsic
 def _store_line(typing, out, buffer):
-    """The line at `out` = that at `buffer`, both at the beginning of a line."""
+    """The line at `out`, where one begins, = the bytes at `buffer`."""
     def emit(context, builder, sig, args):
         line = ir.VectorType(args[0].type.pointee, LINE * 8 // sig.args[0].dtype.bitwidth).as_pointer()
-        content = builder.load(builder.bitcast(args[1], line), align=LINE)
+        content = builder.load(builder.bitcast(args[1], line), align=1)
         store = builder.store(content, builder.bitcast(args[0], line), align=LINE)
         store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
         return context.get_dummy_value()
