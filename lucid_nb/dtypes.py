@@ -71,8 +71,16 @@ def is_supported(dtype: np.dtype) -> bool:
             and dtype.isnative) or dtype == BFLOAT16
 
 
+PLAIN_KINDS = (bool, int, float, complex, np.bool_, np.uint8, np.int32, np.int64, np.float32, np.float64, np.complex64,
+               np.complex128)
+PLAIN: dict[Any, np.dtype] = {name: np.dtype(kind) for kind in PLAIN_KINDS for name in (kind, np.dtype(kind))}
+NAMING = frozenset({type, *map(type, PLAIN)})        # classes of what names a dtype and can be looked up
+
+
 def as_dtype(op: str, dtype: Any) -> np.dtype:
     """A numpy.dtype of what a user calls a dtype: a scalar type, a name, a Python type, a dtype."""
+    if type(dtype) in NAMING and (known := PLAIN.get(dtype)) is not None:
+        return known
     if isinstance(dtype, str) and dtype == "bfloat16":
         return BFLOAT16
     try:

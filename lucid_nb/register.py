@@ -28,6 +28,7 @@ TENSORS: set[type] = {Tensor}    # and the classes made of it that want the shor
 closed: set[type] = set()        # what was in TENSORS while the short roads are closed
 gate = np.array([id(Tensor)], np.int64)      # for the roads in machine code (see roads.py): 0 while they are closed
 operators: dict[str, Callable] = {}          # those that such roads may serve
+targets: dict[Elementwise, Callable] = {}    # such roads, which write an op's result into its last argument
 FEW = 4096               # elements below which NumPy's own routines do as well as kernels
 SQUARE = 180             # two operands of fewer elements broadcast to fewer than LARGE
 
@@ -79,6 +80,13 @@ short = Short()
 
 def is_into(op: Elementwise, inputs: Sequence[Any], out: Any) -> bool:
     """Write an op's result straight into a tensor, where nothing forbids it; False, with nothing written, elsewhere."""
+    road = targets.get(op)
+    return write_into(op, *inputs, out) if road is None else road(*inputs, out)
+
+
+def write_into(op: Elementwise, *given: Any) -> bool:
+    """`is_into` in Python; the last argument is the target."""
+    *inputs, out = given
     target, raws = short.writable(out), [short.plain(x) for x in inputs]
     if target is None or any([raw is None for raw in raws]):
         return False

@@ -4,6 +4,7 @@ Until then, and for all that is out of the common, the functions in Python serve
 first elementwise kernel of small arrays is made, or where the store is empty when compiling pays.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from . import op as ops
 from .array import REVERSED, Tensor
 from .backend import Table
-from .register import ARITHMETIC, gate, operators, short
+from .register import ARITHMETIC, gate, operators, short, targets, write_into
 from .storage import Reshape, Root, Storage
 
 _of_op: dict[Any, list[Any]] = {}                 # the roads that an op's kernels serve
@@ -58,8 +59,13 @@ def _install(table: Table) -> None:
                 found += [lay("binary", f"__r{operator}__", True), lay("in_place", f"__i{operator}__")]
         for one in filter(None, (op, op.of_complex)):
             _of_op[one] = found
-            for key, compiled in [*one.compiled.items()]:
-                _learn(table, one, key, compiled)
+    for op in ops.registry.values():
+        if isinstance(op, ops.Elementwise) and op.arity < 3 and len(op.outputs) == 1:
+            road = table.Road("into", op.name, tensors, partial(write_into, op))
+            _of_op[op], targets[op] = [*_of_op.get(op, ()), road], road.function
+    for op in [*_of_op]:
+        for key, compiled in [*op.compiled.items()]:
+            _learn(table, op, key, compiled)
     ops.compiling.append(_learn)
     for name in ("small", "made", "plain", "writable", "shaped"):
         setattr(short, name, table.Road(name, name, tensors, getattr(short, name), *steps.get(name, ())).function)

@@ -50,6 +50,11 @@ def outcome(call, *given):
             return OverflowError if isinstance(error, OverflowError) else type(error).__mro__[-4:]
 
 
+def written(function, out, *given):
+    """Is it `out` that the function gives?"""
+    return function(*given, out=out) is out
+
+
 def ravel(x):
     """Either library's."""
     return (lnb if type(x) is lnb.Tensor else np).ravel(x)
@@ -212,6 +217,51 @@ def test_a_result_goes_straight_into_its_target_or_the_general_road():
     lnb.add(x, y, out=out)
     with pytest.raises(lnb.errors.GradError):
         product.backward()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("name", ["add", "multiply", "negative", "less", "floor_divide", "sqrt"])
+def test_results_go_into_targets_as_numpys_do(name, dtype):
+    ours, theirs = getattr(lnb, name), getattr(np, name)
+    for layout in LAYOUTS.values():
+        for wanted in (dtype, "float64", "bool"):
+            x, y, a, b = lnb.asarray(data(dtype)), lnb.asarray(data(dtype))[::-1], data(dtype), data(dtype)[::-1]
+            out, target = lnb.zeros(12, dtype=wanted), np.zeros(12, wanted)
+            both = [(layout(x), layout(y)), (layout(a), layout(b))]
+            if theirs.nin == 1:
+                both = [given[:1] for given in both]
+            for mine, peer in (both, [(layout(x), layout(x)[..., :1])[:theirs.nin] for x in (x, a) if layout(a).ndim],
+                               [(layout(one), 3)[:theirs.nin] for one in (x, a)]) if layout(a).ndim else (both,):
+                result = outcome(written, ours, layout(out), *mine)
+                other = outcome(written, theirs, layout(target), *peer)
+                assert isinstance(result, tuple) == isinstance(other, tuple), (mine, peer)
+                assert same(np.asarray(out), target), (mine, peer)
+
+
+def test_results_overwrite_what_they_are_computed_from():
+    ours, theirs = lnb.arange(8.0), np.arange(8.0)
+    for library, x in ((lnb, ours), (np, theirs)):
+        library.add(x[:-1], x[1:], out=x[1:])
+        library.multiply(x, x[3:4], out=x)
+        library.negative(x[::-1], out=x)
+        library.subtract(x, 1, out=x)
+        library.subtract(1, x, out=x)
+    assert np.array_equal(np.asarray(ours), theirs)
+    frozen, value = lnb.broadcast_to(lnb.ones(1), 8), ours[0]
+    for out in (frozen, value):
+        with pytest.raises(ValueError):
+            lnb.add(frozen if out is frozen else value, 1.0, out=out)
+    mixed, zero = lnb.ones(3, dtype="float32"), lnb.zeros((3, 1))
+    for out, given in ((lnb.ones(3), (1.0, zero[:, 0])), (mixed, (lnb.ones(3), zero[:, 0])), (lnb.ones((3, 2)), (
+            lnb.ones(2), zero))):
+        with pytest.warns(RuntimeWarning) as caught:
+            lnb.divide(*given, out=out)
+        assert len(caught) == 1 and np.isinf(np.asarray(out)).all()
+    weight = lnb.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    target = lnb.zeros(3)
+    lnb.multiply(weight, weight, out=target)
+    target.sum().backward()
+    assert weight.grad.tolist() == [2, 4, 6]
 
 
 @pytest.mark.parametrize("make", [float, int, bool, complex, lambda t: t.item(), to_index],

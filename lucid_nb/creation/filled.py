@@ -9,15 +9,13 @@ import numpy as np
 
 from .. import backend, dtypes, shapes
 from ..array import Tensor
+from ..dtypes import NAMING, PLAIN
 from ..errors import LucidError, MemoryError, ShapeError, memory_of, told
 from ..ops.movement import C, K, as_tensor, astype, memory_order, to
 from ..register import public, short
 from .data import _raw_of, finish, float_dtype, place_of
 
 SMALL = 1 << 18          # elements below which memory that the C library recycles is as quick as ours
-PLAIN_KINDS = (bool, int, float, complex, np.bool_, np.uint8, np.int32, np.int64, np.float32, np.float64, np.complex64,
-               np.complex128)
-PLAIN_DTYPES: dict[Any, np.dtype] = {name: np.dtype(kind) for kind in PLAIN_KINDS for name in (kind, np.dtype(kind))}
 LARGE = 1 << 30          # bytes from which a device that fails may have failed for want of memory
 
 
@@ -46,12 +44,16 @@ def allocated(op: str, shape: shapes.Shape, dtype: np.dtype, make: Callable[[], 
                           "Use smaller sizes.") from error
 
 
+def is_usual() -> bool:
+    """Are new tensors, of which nothing is said, plain memory of the cpu?"""
+    return backend.batching.made is None and backend.default_device() == "cpu"
+
+
 def small(make: Callable[..., np.ndarray], shape: Any, dtype: Any, device: Any) -> Tensor | None:
     """A few elements in the cpu's memory, where what is asked for is plain; None for the general road."""
-    if backend.batching.made is not None or (backend.default_device() if device is None else device) != "cpu":
+    if not (is_usual() if device is None else device == "cpu" and backend.batching.made is None):
         return None
-    is_known = isinstance(dtype, (type, np.dtype))
-    wanted = dtypes.default_of("cpu") if dtype is None else PLAIN_DTYPES.get(dtype) if is_known else None
+    wanted = dtypes.default_of("cpu") if dtype is None else PLAIN.get(dtype) if type(dtype) in NAMING else None
     if wanted is None:
         return None
     if type(shape) is int:

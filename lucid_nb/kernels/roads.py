@@ -17,7 +17,8 @@ __all__ = ["Road", "numbers", "places", "steps_of", "table_of", "when_there"]
 # Of NumPy's public array API table: PyArray_NewFromDescr, and what is named like these.
 NEW_FROM_DESCRIPTOR, COPY_INTO, TRANSPOSE, NEW_SHAPE = 94, 50, 123, 135
 KNOWN, ENTRY, HEAD = 8, 3, 4                   # entries of an operator's table, their words, the words before them
-FILES = {"operators": ("binary", "unary", "in_place", "product"), "indices": ("getitem", "setitem", "moved"),
+FILES = {"operators": ("binary", "unary", "in_place", "product", "into"),
+         "indices": ("getitem", "setitem", "moved"),
          "tensors": ("number", "truth", "small", "made", "plain", "writable"),
          "shapes": ("turned", "shaped")}
 

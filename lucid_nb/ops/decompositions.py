@@ -10,7 +10,18 @@ from ..array import Tensor
 from ..errors import GradError, ShapeError
 from ..op import RESULT, Info
 from ..tape import is_recording
-from .lapack import adjoint, block, hermitian_part, matrices, needs_inverse, over_triangle, padded, primitive, product
+from .lapack import (
+    adjoint,
+    block,
+    hermitian_part,
+    matrices,
+    needs_inverse,
+    over_triangle,
+    padded,
+    primitive,
+    product,
+    routine,
+)
 from .lapack import total as sum_of
 from .linalg import matmul
 from .movement import astype
@@ -42,7 +53,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Tensor:
     >>> lnb.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]]).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    return apply(_cholesky, (matrices("cholesky", a, square=True),), {"upper": bool(upper)})
+    return routine(_cholesky, matrices("cholesky", a, square=True), upper=bool(upper))
 
 
 # -------------------------------------------------------------------------------------------- orthonormal columns
@@ -167,7 +178,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         if a.node is None or not is_recording():
             return apply(_r, (a,), {"mode": mode})
         return apply(_qr, (a,), {"mode": "reduced"})[1]
-    found = apply(_raw if mode == "raw" else _qr, (a,), {"mode": mode})
+    found = routine(_raw if mode == "raw" else _qr, a, mode=mode)
     return found if mode == "raw" else QRResult(*found)
 
 

@@ -8,7 +8,7 @@ from ..array import Tensor
 from ..errors import ShapeError
 from ..op import Info
 from ..tape import is_recording
-from .lapack import adjoint, as_row, diagonal, hermitian_part, matrices, primitive, product, total
+from .lapack import adjoint, as_row, diagonal, hermitian_part, matrices, primitive, product, routine, total
 
 
 # ------------------------------------------------------------------------------------------------- Hermitian
@@ -138,7 +138,7 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
     tensor([1., 2.])
     """
     triangle = _triangle("eigh", UPLO)
-    return EighResult(*apply(_eigh, (matrices("eigh", a, square=True),), {"triangle": triangle}))
+    return EighResult(*routine(_eigh, matrices("eigh", a, square=True), triangle=triangle))
 
 
 def eigvalsh(a: Any, UPLO: str = "L") -> Tensor:

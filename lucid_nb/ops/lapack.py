@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from .. import backend, dtypes, flops
-from ..apply import operands
+from ..apply import apply, learners, operands
 from ..array import Tensor
 from ..errors import DTypeError, GradError, LinAlgError
 from ..op import ALL, Info, Primitive, registry
+from ..register import short
 from ..storage import Diagonal, Slice
+from ..tape import anywhere
 from .movement import as_tensor, astype
 
 DTYPES = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
@@ -24,16 +26,31 @@ def primitive(name: str, pullback: Callable | None, keeps: tuple[int, ...], rule
               linear: tuple[tuple[int, ...], ...] = (), push: Callable | None = None) -> Primitive:
     """A routine of LAPACK as an op; parameters of a call are the options of the routine."""
     def forward(table: Any, *raws: Any, **options: Any) -> Any:
-        return backend.entry(table, "linalg")(name, options, *raws)
+        return (table.linalg if table.name == "cpu" else backend.entry(table, "linalg"))(name, options, *raws)
     op = Primitive(name, forward, pullback, keeps, linear, rule)
     op.push = push
     return op
+
+
+def routine(op: Primitive, x: Tensor, **options: Any) -> Any:
+    """`apply` for one operand; at once, where it is plain memory of the cpu and nobody takes notes."""
+    raw = None if learners or anywhere.blocks else short.plain(x)
+    if raw is None:
+        return apply(op, (x,), options)
+    try:
+        found = op.run((raw,), options)
+    except MemoryError:                            # the general road says how much
+        return apply(op, (x,), options)
+    return tuple(map(short.made, found)) if type(found) is tuple else short.made(found)
 
 
 # -------------------------------------------------------------------------------------------------- operands
 def matrices(op: str, x: Any, *, square: bool = False) -> Tensor:
     """An operand with matrices on its last two axes, in a dtype of LAPACK; integers are taken for float64."""
     x = as_tensor(op, x)
+    raw = x.raw
+    if type(raw) is np.ndarray and raw.dtype in DTYPES and raw.ndim == 2 and (not square or len(raw) == raw.shape[1]):
+        return x
     if x.ndim < 2:
         raise LinAlgError(f"{op}: {x.ndim}-dimensional array given. Array must be at least two-dimensional: reshape "
                           "it.")

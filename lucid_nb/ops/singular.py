@@ -22,6 +22,7 @@ from .lapack import (
     numbers,
     primitive,
     product,
+    routine,
     total,
 )
 from .movement import as_tensor
@@ -133,7 +134,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     a = matrices("svd", a, square=hermitian)
     if not compute_uv:
         return apply(singular_values, (a,), {"op": "svd", "linear": False, "hermitian": bool(hermitian)})
-    found = apply(_svd, (a,), {"full": bool(full_matrices), "hermitian": bool(hermitian)})
+    found = routine(_svd, a, full=bool(full_matrices), hermitian=bool(hermitian))
     return SVDResult(*found)
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from .. import backend, dtypes, flops, shapes
 from ..apply import apply
 from ..array import Tensor
@@ -37,7 +39,9 @@ def _root_of_squares(table: Any, x: Any, axes: shapes.Shape, keepdims: bool) -> 
     """The Euclidean norm; on the cpu squares are summed in float64, so that those of float32 do not overflow."""
     dtype = table.dtype_of(x)
     wide = dtypes.FLOAT64 if table.device == "cpu" else dtypes.FLOAT32 if dtype.itemsize == 2 else dtype
-    return table.cast(registry["sqrt"].run((table.reduce("squares", x, axes, keepdims, wide),)), dtype)
+    squares = table.reduce("squares", x, axes, keepdims, wide)
+    is_number = type(squares) is np.ndarray and not squares.ndim           # for which our machinery takes long
+    return table.cast(np.asarray(np.sqrt(squares)) if is_number else registry["sqrt"].run((squares,)), dtype)
 
 
 def _pull_euclidean(ops: Any, info: Info, g: Any, x: Any, y: Any, axes: shapes.Shape, keepdims: bool) -> tuple:

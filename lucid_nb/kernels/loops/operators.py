@@ -33,6 +33,7 @@ from .tensors import (
     FEW,
     PYTHON,
     TENSORS,
+    TRUE,
     drop,
     forgive,
     generally,
@@ -101,8 +102,9 @@ def by_ufunc(tensors, kernel, operands):
 
 
 @scalar
-def array_of_two(words, x, y, operands):
-    """The new array that an operator gives for two operands; 0 where that is the general road's matter."""
+def array_of_two(words, x, y, operands, by_numpy):
+    """The new array that an operator gives for two operands, also `by_numpy` where the kernel does not see its way; 0
+    where that is the general road's matter."""
     tensors = word(words, TENSORS)
     python = word(tensors, PYTHON)
     a, b = raw_of(tensors, x), raw_of(tensors, y)
@@ -113,7 +115,7 @@ def array_of_two(words, x, y, operands):
         return kernel
     operands[0], operands[1] = x if a == 0 else a, y if b == 0 else b
     found = served(kernel, address_of(operands), 0)
-    if found == 0 and a != 0 and b != 0 and stays_small(kernel, a, b):
+    if found == 0 and by_numpy and a != 0 and b != 0 and stays_small(kernel, a, b):
         found = by_ufunc(tensors, kernel, operands)
     if found == 0:
         forgive(tensors)
@@ -125,25 +127,29 @@ def binary(self, arguments, count):
     words, operands = word(self, DATA), stack_words(2)
     if count == 2:
         flip = word(words, IS_REFLECTED)
-        found = array_of_two(words, word(arguments, flip), word(arguments, 1 - flip), operands)
+        found = array_of_two(words, word(arguments, flip), word(arguments, 1 - flip), operands, True)
         if found != 0:
             return tensor_of(word(words, TENSORS), found)
     return generally(words, arguments, count)
 
 
+@scalar
+def array_of_one(words, x, operands):
+    """`array_of_two` of one operand."""
+    tensors = word(words, TENSORS)
+    operands[0] = raw_of(tensors, x)
+    kernel = np.int64(0) if operands[0] == 0 else kernel_for(words, word(operands[0], DESCRIPTOR), 0)
+    found = np.int64(0) if kernel == 0 else served(kernel, address_of(operands), 0)
+    if found == 0:
+        forgive(tensors)
+    return found
+
+
 def unary(self, arguments, count):
     """An operator of one operand."""
     words, operands = word(self, DATA), stack_words(2)
-    tensors = word(words, TENSORS)
-    if count == 1:
-        operands[0] = raw_of(tensors, word(arguments, 0))
-        if operands[0] != 0:
-            kernel = kernel_for(words, word(operands[0], DESCRIPTOR), 0)
-            found = np.int64(0) if kernel == 0 else served(kernel, address_of(operands), 0)
-            if found != 0:
-                return tensor_of(tensors, found)
-            forgive(tensors)
-    return generally(words, arguments, count)
+    found = array_of_one(words, word(arguments, 0), operands) if count == 1 else np.int64(0)
+    return tensor_of(word(words, TENSORS), found) if found != 0 else generally(words, arguments, count)
 
 
 @scalar
@@ -209,7 +215,7 @@ def in_place(self, arguments, count):
         return generally(words, arguments, count)
     target = x if rebinds else target
     hold(target)                                   # whatever the handler of a warning does to the tensor
-    found = array_of_two(words, x, word(arguments, 1), operands)
+    found = array_of_two(words, x, word(arguments, 1), operands, True)
     is_done = found != 0 and (rebinds or is_copied(tensors, found, target))
     drop(tensors, target)
     if is_done and rebinds:
@@ -217,4 +223,24 @@ def in_place(self, arguments, count):
     if is_done:
         hold(x)
         return x
+    return generally(words, arguments, count)
+
+
+def into(self, arguments, count):
+    """Has an op's result for one or two operands been written straight into the tensor behind them?
+
+    Only a kernel is asked, which reports no conditions: where dtypes do not meet, nobody has been told of any.
+    """
+    words, operands = word(self, DATA), stack_words(2)
+    tensors = word(words, TENSORS)
+    target = writable_of(tensors, word(arguments, count - 1)) if count == 2 or count == 3 else np.int64(0)
+    if target != 0 and elements_of(target) < FEW:
+        hold(target)
+        found = array_of_one(words, word(arguments, 0), operands) if count == 2 else (
+            array_of_two(words, word(arguments, 0), word(arguments, 1), operands, False))
+        is_done = found != 0 and is_copied(tensors, found, target)
+        drop(tensors, target)
+        if is_done:
+            hold(word(tensors, TRUE))
+            return word(tensors, TRUE)
     return generally(words, arguments, count)
