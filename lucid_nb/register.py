@@ -64,6 +64,18 @@ class Short:
         is_free = x.root.node is None and not x.root.is_unrecorded and not x.storage.version.is_saved()
         return raw if is_free else None
 
+    def zeros(self, shape: int | tuple, dtype: np.dtype) -> Tensor:
+        """A new tensor of zeros."""
+        return self.made(np.zeros(shape, dtype))
+
+    def empty(self, shape: int | tuple, dtype: np.dtype) -> Tensor:
+        """A new tensor of any content."""
+        return self.made(np.empty(shape, dtype))
+
+    def ones(self, shape: int | tuple, dtype: np.dtype) -> Tensor:
+        """A new tensor of ones."""
+        return self.made(np.ones(shape, dtype))
+
     def shaped(self, x: Any, shape: int | tuple) -> Tensor | None:
         """The view of a tensor of the cpu in another shape, where its memory has one; otherwise None."""
         if type(x) is not Tensor or type(x.refresh().raw) is not ndarray:

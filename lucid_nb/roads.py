@@ -67,6 +67,8 @@ def _install(table: Table) -> None:
         for key, compiled in [*op.compiled.items()]:
             _learn(table, op, key, compiled)
     ops.compiling.append(_learn)
+    for name, function in table.fills().items():
+        setattr(short, name, table.Road("filled", name, tensors, getattr(short, name), function).function)
     for name in ("small", "made", "plain", "writable", "shaped"):
         setattr(short, name, table.Road(name, name, tensors, getattr(short, name), *steps.get(name, ())).function)
 

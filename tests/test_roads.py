@@ -384,6 +384,27 @@ def test_views_in_other_shapes_know_their_steps_and_are_written_through():
     assert weight.grad.tolist() == [[2, 4], [3, 5]]
 
 
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty"])
+def test_new_tensors_are_as_numpys(name):
+    ours, theirs = getattr(lnb, name), getattr(np, name)
+    for shape in (0, 3, (2, 3), (0, 4), (), (1,) * 64, -1, (2, -3), (1,) * 65, (1 << 40, 1 << 40), 2.0):
+        for dtype in (None, float, int, bool, np.float32, np.dtype("complex64"), "uint16", "no dtype"):
+            found, wanted = outcome(ours, shape, dtype), outcome(theirs, shape, dtype)
+            assert isinstance(found, tuple) == isinstance(wanted, tuple), (shape, dtype)
+            if isinstance(wanted, np.ndarray) and isinstance(found, np.ndarray):
+                assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype) and found.flags.c_contiguous
+                assert name == "empty" or same(found, wanted)
+                made = ours(shape, dtype)
+                like = getattr(lnb, f"{name}_like")(made)
+                assert (like.shape, like.dtype, like.node) == (wanted.shape, wanted.dtype, None)
+    dtype = np.dtype(np.float32)
+    before = sys.getrefcount(dtype)
+    kept = [ours(3, np.float32) for _ in range(100)]
+    assert sys.getrefcount(dtype) - before in (0, 100)             # of Python 3.12 and later it never changes
+    del kept
+    assert sys.getrefcount(dtype) == before
+
+
 class Stop(BaseException):
     """What is no error: as KeyboardInterrupt, which would end the test run where it went astray."""
 

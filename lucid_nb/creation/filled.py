@@ -49,7 +49,7 @@ def is_usual() -> bool:
     return backend.batching.made is None and backend.default_device() == "cpu"
 
 
-def small(make: Callable[..., np.ndarray], shape: Any, dtype: Any, device: Any) -> Tensor | None:
+def small(make: Callable[..., Tensor], shape: Any, dtype: Any, device: Any) -> Tensor | None:
     """A few elements in the cpu's memory, where what is asked for is plain; None for the general road."""
     if not (is_usual() if device is None else device == "cpu" and backend.batching.made is None):
         return None
@@ -57,12 +57,12 @@ def small(make: Callable[..., np.ndarray], shape: Any, dtype: Any, device: Any) 
     if wanted is None:
         return None
     if type(shape) is int:
-        return short.made(make(shape, wanted)) if 0 <= shape < SMALL else None
+        return make(shape, wanted) if 0 <= shape < SMALL else None
     if type(shape) is not tuple or set(map(type, shape)) != {int}:
         return None
     if min(shape) < 0 or math.prod(shape) >= SMALL or len(shape) > shapes.MOST_AXES:
         return None
-    return short.made(make(shape, wanted))
+    return make(shape, wanted)
 
 
 def _filled(op: str, given: tuple, order: str, device: Any, requires_grad: bool,
@@ -90,7 +90,7 @@ def zeros(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", dev
     tensor([0, 0])
     """
     if not (sizes or requires_grad) and like is None and order is C and (
-            found := small(np.zeros, shape, dtype, device)) is not None:
+            found := small(short.zeros, shape, dtype, device)) is not None:
         return found
     extents, dtype, order = shape_and_dtype("zeros", (shape, *sizes), dtype, order)
     return _filled("zeros", (extents, dtype, like), order, device, requires_grad,
@@ -102,7 +102,7 @@ def ones(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", devi
          requires_grad: bool = False) -> Tensor:
     """Ones, called as `zeros` is."""
     if not (sizes or requires_grad) and like is None and order is C and (
-            found := small(np.ones, shape, dtype, device)) is not None:
+            found := small(short.ones, shape, dtype, device)) is not None:
         return found
     extents, dtype, order = shape_and_dtype("ones", (shape, *sizes), dtype, order)
     return _filled("ones", (extents, dtype, like), order, device, requires_grad,
@@ -114,7 +114,7 @@ def empty(shape: Any = (), *sizes: Any, dtype: Any = None, order: str = "C", dev
           requires_grad: bool = False) -> Tensor:
     """A tensor whose content is whatever its memory holds; called as `zeros` is."""
     if not (sizes or requires_grad) and like is None and order is C and (
-            found := small(np.empty, shape, dtype, device)) is not None:
+            found := small(short.empty, shape, dtype, device)) is not None:
         return found
     extents, dtype, order = shape_and_dtype("empty", (shape, *sizes), dtype, order)
     return _filled("empty", (extents, dtype, like), order, device, requires_grad,
@@ -126,7 +126,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, de
          requires_grad: bool = False) -> Tensor:
     """A value everywhere, in its own dtype unless `dtype` says otherwise."""
     if type(fill_value) is float and dtype is like is None and not requires_grad and order is C:
-        found = small(lambda sizes, dtype: np.full(sizes, fill_value, dtype), shape, None, device)
+        found = small(lambda sizes, dtype: short.made(np.full(sizes, fill_value, dtype)), shape, None, device)
         if found is not None:
             return found
     sizes, _, _ = shape_and_dtype("full", (shape,), None)
@@ -147,12 +147,12 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, de
     return finish(table.permute(raw, turn), requires_grad)
 
 
-def _small_like(make: Callable[..., np.ndarray], a: Any, plain: bool) -> Tensor | None:
+def _small_like(make: Callable[..., Tensor], a: Any, plain: bool) -> Tensor | None:
     """A few elements like those of a tensor in C order, where nothing else is asked for; None for the general road."""
     raw = short.plain(a) if plain else None
     if raw is None or not raw.ndim or raw.size >= SMALL or not raw.flags.c_contiguous:
         return None
-    return short.made(make(raw.shape, raw.dtype))
+    return make(raw.shape, raw.dtype)
 
 
 def _like(op: str, a: Any, dtype: Any, order: str, shape: Any, device: Any) -> tuple[Any, Any, str, Any]:
@@ -168,7 +168,7 @@ def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, 
                device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros in the shape, dtype, order and device of another."""
     is_plain = dtype is shape is device is None and order is K and not requires_grad
-    if (found := _small_like(np.zeros, a, is_plain)) is not None:
+    if (found := _small_like(short.zeros, a, is_plain)) is not None:
         return found
     sizes, kind, own, place = _like("zeros_like", a, dtype, order, shape, device)
     return zeros(sizes, dtype=kind, order=own, device=place, requires_grad=requires_grad)
@@ -179,7 +179,7 @@ def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, s
               device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones in the shape, dtype, order and device of another."""
     is_plain = dtype is shape is device is None and order is K and not requires_grad
-    if (found := _small_like(np.ones, a, is_plain)) is not None:
+    if (found := _small_like(short.ones, a, is_plain)) is not None:
         return found
     sizes, kind, own, place = _like("ones_like", a, dtype, order, shape, device)
     return ones(sizes, dtype=kind, order=own, device=place, requires_grad=requires_grad)
@@ -190,7 +190,7 @@ def empty_like(a: Any, /, dtype: Any = None, order: str = "K", subok: bool = Tru
                device: Any = None, requires_grad: bool = False) -> Tensor:
     """Any content in the shape, dtype, order and device of another."""
     is_plain = dtype is shape is device is None and order is K and not requires_grad
-    if (found := _small_like(np.empty, a, is_plain)) is not None:
+    if (found := _small_like(short.empty, a, is_plain)) is not None:
         return found
     sizes, kind, own, place = _like("empty_like", a, dtype, order, shape, device)
     return empty(sizes, dtype=kind, order=own, device=place, requires_grad=requires_grad)

@@ -39,7 +39,7 @@ from .random import dropout, random_bits  # noqa: F401
 from .recurrent import recurrent, recurrent_grad  # noqa: F401
 from .reduce import arg_reduce, logsumexp, reduce  # noqa: F401
 from .resample import resample  # noqa: F401
-from .roads import Road, numbers, places, steps_of, table_of, when_there  # noqa: F401
+from .roads import Road, fills, numbers, places, steps_of, table_of, when_there  # noqa: F401
 from .sample import sample, sample_input_grad, sample_weight_grad  # noqa: F401
 from .scan import extreme_scan, recurrence, scan  # noqa: F401
 from .sets import isin, unique  # noqa: F401

@@ -12,15 +12,15 @@ import numpy as np
 from . import builtin
 from .builtin import when_there
 
-__all__ = ["Road", "numbers", "places", "steps_of", "table_of", "when_there"]
+__all__ = ["Road", "fills", "numbers", "places", "steps_of", "table_of", "when_there"]
 
 # Of NumPy's public array API table: PyArray_NewFromDescr, and what is named like these.
-NEW_FROM_DESCRIPTOR, COPY_INTO, TRANSPOSE, NEW_SHAPE = 94, 50, 123, 135
+NEW_FROM_DESCRIPTOR, COPY_INTO, TRANSPOSE, NEW_SHAPE, ZEROS, EMPTY = 94, 50, 123, 135, 183, 184
 KNOWN, ENTRY, HEAD = 8, 3, 4                   # entries of an operator's table, their words, the words before them
 FILES = {"operators": ("binary", "unary", "in_place", "product", "into"),
          "indices": ("getitem", "setitem", "moved"),
          "tensors": ("number", "truth", "small", "made", "plain", "writable"),
-         "shapes": ("turned", "shaped")}
+         "shapes": ("turned", "shaped", "filled")}
 
 
 def places(kind: type, *fields: str) -> list[int]:
@@ -54,6 +54,11 @@ def steps_of(reversals: Sequence[Any], reshape: type) -> dict[str, tuple[int, ..
     addresses = np.array([*map(id, reversals)], np.int64)
     builtin.forever(addresses, *reversals, reshape)
     return {"turned": (addresses.ctypes.data,), "shaped": (id(reshape), *places(reshape, "shape"))}
+
+
+def fills() -> dict[str, int]:
+    """For each function that makes a tensor, NumPy's for its array."""
+    return {"zeros": builtin.of_numpy()[ZEROS], "empty": builtin.of_numpy()[EMPTY]}
 
 
 def numbers() -> dict[str, tuple[int, int, int]]:

@@ -8,7 +8,7 @@ from ..array import Tensor
 from ..dtypes import BOOL
 from ..errors import DTypeError
 from ..expr import Expr, Vocabulary, entry, product, quotient
-from ..register import binary, install_operator, manners, public, ternary, unary
+from ..register import binary, install_operator, manners, public, short, ternary, unary
 from .hosted import host_of_all
 
 Formula = tuple[Expr, ...] | Expr
@@ -114,6 +114,8 @@ def power(x: Any, y: Any, /, out: Any = None, **options: Any) -> Any:
     """
     if options or out is not None:
         return manners.call(power, (x, y), out, **options)
+    if type(y) is Tensor and (raw := short.plain(x)) is not None and raw.dtype.kind == "f":
+        return power_of(x, y)
     special = SPECIAL_POWERS.get(y) if type(y) in (int, float) else None
     if special is not None and (is_float(x) or (type(y) is int and y == 2 and not is_bool(x))):
         return special(x)

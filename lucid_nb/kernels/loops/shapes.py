@@ -1,4 +1,4 @@
-"""Views in other shapes: `x.T`, and the view that a reshape gives. See tensors.py."""
+"""Views in other shapes, `x.T` and what a reshape gives, and new tensors of some shape. See tensors.py."""
 
 import numpy as np
 
@@ -33,10 +33,12 @@ from .tensors import (
     hold,
     is_value,
     raw_of,
+    tensor_of,
 )
 
 REVERSED = 2               # word of the table of `turned`: where the steps are that reverse so many axes
 STEP_TYPE, EXTENTS = 2, 3  # words of the table of `shaped`: the class of its steps, and where its field stands
+MAKE = 2                   # word of the table of `filled`
 AXES = 64                  # that NumPy has
 
 
@@ -132,5 +134,20 @@ def shaped(self, arguments, count):
                 return found
         elif seen != 0:
             drop(tensors, seen)
+        forgive(tensors)
+    return generally(words, arguments, count)
+
+
+# ------------------------------------------------------------------------------------------------ new memory
+def filled(self, arguments, count):
+    """A new tensor of some extents and a dtype; the road's table has NumPy's function that makes its array."""
+    words, sizes = word(self, DATA), stack_words(AXES)
+    tensors, dtype = word(words, TENSORS), word(arguments, 1)
+    extents = sizes_of(tensors, word(arguments, 0), sizes) if count == 2 else np.int64(-1)
+    if extents >= 0:
+        hold(dtype)                                # which the function takes over
+        found = call_address(word(words, MAKE), (extents, address_of(sizes), dtype, 0))
+        if found != 0:
+            return tensor_of(tensors, found)
         forgive(tensors)
     return generally(words, arguments, count)
