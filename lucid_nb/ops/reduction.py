@@ -13,7 +13,7 @@ from ..apply import apply
 from ..array import Tensor, fresh
 from ..errors import DTypeError, ShapeError
 from ..op import Primitive
-from ..register import TENSORS, functions, public, short
+from ..register import FEW, TENSORS, functions, public, short
 from ..remembered import remembered
 from . import reducers
 from .logic import where as choose
@@ -286,6 +286,7 @@ def count_nonzero(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Tenso
     >>> lnb.count_nonzero(lnb.tensor([[0, 2], [1, 3]]), axis=0)
     tensor([1, 2])
     """
-    if axis is None and not keepdims and (raw := short.small(a)) is not None:
-        return short.made(np.array(np.count_nonzero(raw)))
+    raw = short.plain(a) if axis is None and not keepdims else None
+    if raw is not None and raw.ndim and (raw.dtype == dtypes.BOOL or raw.size < FEW):
+        return short.made(np.array(np.count_nonzero(raw)))       # of bools NumPy is as quick as memory
     return question(reducers.count_nonzero_of, a, axis, keepdims)

@@ -212,3 +212,23 @@ def ones(*shapes):
 def test_operands_that_do_not_fit_are_refused_alike_on_every_device(call, error, text, device):
     with pytest.raises(error, match=text):
         call(*[lnb.asarray(x, device=device) for x in ones((2, 3), (2, 3))])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128", "int64"])
+@pytest.mark.parametrize("size", [4095, 4096, 6145, 100_000, 300_000])
+def test_products_of_long_vectors_are_numpys_in_any_layout(dtype, size):
+    a, b = RNG.standard_normal((2, 2 * size)).astype(dtype)
+    for x, y in ((a[:size], b[:size]), (a[::2], b[size:]), (a[:size][::-1], b[1::2])):
+        found = lnb.dot(lnb.asarray(x), lnb.asarray(y))
+        wide = x.astype(np.clongdouble if dtype == "complex128" else np.longdouble)
+        scale = np.finfo(dtype).eps if found.dtype.kind in "fc" else 0
+        assert found.dtype == x.dtype and found.shape == ()
+        assert abs(found.item() - np.dot(wide, y)) <= 8 * scale * np.linalg.norm(x) * np.linalg.norm(y)
+
+
+def test_products_of_long_vectors_keep_what_is_not_finite_without_a_warning():
+    x = lnb.full(5000, 1e200)
+    assert lnb.dot(x, x).item() == np.inf
+    x[2500] = np.nan
+    assert np.isnan(lnb.dot(x, x).item())
+    assert np.isnan(lnb.dot(lnb.full(5000, np.inf), lnb.zeros(5000)).item())
