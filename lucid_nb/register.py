@@ -30,6 +30,7 @@ gate = np.array([id(Tensor)], np.int64)      # for the roads in machine code (se
 operators: dict[str, Callable] = {}          # those that such roads may serve
 targets: dict[Elementwise, Callable] = {}    # such roads, which write an op's result into its last argument
 FEW = 4096               # elements below which NumPy's own routines do as well as kernels
+MIDDLING = 1 << 18       # and below which its copies do
 SQUARE = 180             # two operands of fewer elements broadcast to fewer than LARGE
 
 
@@ -42,6 +43,11 @@ class Short:
             return None
         is_current = x.storage is None or x.storage.generation == x.generation
         return x.raw if is_current and x.raw.ndim > 0 and x.raw.size < FEW else None
+
+    def middling(self, x: Any, times: int = 1) -> ndarray | None:
+        """`small` up to sizes (so many times the array's) for whose copies recycled memory and threads do not pay."""
+        raw = self.plain(x)
+        return raw if raw is not None and raw.ndim > 0 and raw.size * times < MIDDLING else None
 
     def made(self, raw: ndarray) -> Tensor:
         """The tensor of a new array."""

@@ -196,12 +196,12 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0, out: Any = None, *, d
 
 
 def alike(arrays: Sequence[Any]) -> list[np.ndarray] | None:
-    """A few small arrays of one dtype in the cpu's memory, of tensors outside of graphs; None where one is not so."""
+    """A few middling arrays of one dtype in the cpu's memory, outside of graphs; None where one is not so."""
     if not 0 < len(arrays) < 16:
         return None
     raws = []
     for x in arrays:
-        if (raw := short.small(x)) is None or raw.dtype is not arrays[0].raw.dtype:
+        if (raw := short.middling(x, len(arrays))) is None or raw.dtype is not arrays[0].raw.dtype:
             return None
         raws.append(raw)
     return raws

@@ -38,7 +38,7 @@ def tile(A: Any, reps: Any) -> Tensor:
     >>> lnb.tile([1, 2], (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
-    if type(reps) is int and 0 < reps < 64 and (raw := short.small(A)) is not None and raw.ndim == 1:
+    if type(reps) is int and 0 < reps < 64 and (raw := short.middling(A, reps)) is not None and raw.ndim == 1:
         return short.made(raw[None].repeat(reps, 0).reshape(-1))
     A = as_tensor("tile", A)
     counts = shapes.as_shape("tile", reps.tolist() if isinstance(reps, (Tensor, np.ndarray)) else reps)
@@ -68,7 +68,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tensor:
     >>> lnb.repeat([7, 8], [1, 2])
     tensor([7, 8, 8])
     """
-    if type(repeats) is int and 0 <= repeats < 64 and axis is None and (raw := short.small(a)) is not None:
+    if type(repeats) is int and 0 <= repeats < 64 and axis is None and (raw := short.middling(a, repeats)) is not None:
         return short.made(raw.repeat(repeats))
     a = as_tensor("repeat", a)
     a = reshape(a, 1) if a.ndim == 0 else a                   # NumPy takes a number for an axis of one

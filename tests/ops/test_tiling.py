@@ -81,3 +81,18 @@ def test_long_repetitions_of_short_arrays_are_numpys(dtype):
 def test_bad_repetition_is_refused_alike_on_every_device(call, error, text, device):
     with pytest.raises(error, match=text):
         call(lnb.zeros(3, dtype="float32", device=device))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float32", "complex128"])
+@pytest.mark.parametrize("size", [0, 1, 5000, 100_000, 300_000])
+def test_long_rows_are_moved_as_numpys(size, dtype):
+    """On both sides of the sizes at which another road is taken, in memory of their own."""
+    x = (np.arange(2 * size) % 251).astype(dtype)
+    for raw in (x[:size], x[::2], x[::-2]):
+        ours = lnb.asarray(raw)
+        for call in (lambda n, x: n.tile(x, 3), lambda n, x: n.repeat(x, 3), lambda n, x: n.repeat(x, 0),
+                     lambda n, x: n.roll(x, 1), lambda n, x: n.roll(x, -3), lambda n, x: n.roll(x, 2 * size + 1),
+                     lambda n, x: n.roll(x, 0), lambda n, x: n.stack((x, x)), lambda n, x: n.concatenate((x, x))):
+            found = call(lnb, ours)
+            np.testing.assert_array_equal(found.numpy(), call(np, raw), strict=True)
+            assert found.numpy().flags.writeable and not np.shares_memory(found.numpy(), raw)
