@@ -34,15 +34,14 @@ def _install(table: Table) -> None:
     tensors = table.table_of(gate, Tensor, Storage, Tensor.share, fields)
 
     def lay(kind: str, name: str, *own: int) -> Any:
-        general[name] = vars(Tensor)[name]
-        road = table.Road(kind, name, tensors, general[name], *own)
-        setattr(Tensor, name, road.method())
+        found = general[name] = vars(Tensor)[name]
+        getter = getattr(found, "fget", None)
+        road = table.Road(kind, name, tensors, getter or found, *own)
+        setattr(Tensor, name, property(road.function, doc=found.__doc__) if getter else road.method())
         return road
     lay("moved", "moved")
-    turned = general["T"] = vars(Tensor)["T"]
     steps = table.steps_of(REVERSED, Reshape)
-    road = table.Road("turned", "T", tensors, turned.fget, *steps["turned"])
-    Tensor.T = property(road.function, doc=turned.__doc__)                 # type: ignore[misc]
+    lay("turned", "T", *steps["turned"])
     lay("product", "__matmul__", id(np.matmul))
     lay("getitem", "__getitem__")
     lay("setitem", "__setitem__")

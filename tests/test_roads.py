@@ -50,6 +50,11 @@ def outcome(call, *given):
             return OverflowError if isinstance(error, OverflowError) else type(error).__mro__[-4:]
 
 
+def long_steps(array):
+    """The strides of axes that have a second element."""
+    return [stride for stride, size in zip(array.strides, array.shape) if size > 1]
+
+
 def written(function, out, *given):
     """Is it `out` that the function gives?"""
     return function(*given, out=out) is out
@@ -365,7 +370,7 @@ def test_other_shapes_are_views_where_numpys_are(layout):
             assert isinstance(found, tuple) or same(found, wanted), (shape, found, wanted)
             if isinstance(wanted, np.ndarray) and wanted.size and not x.is_value:
                 assert np.shares_memory(found, base.raw) == np.shares_memory(wanted, array), shape
-                assert np.asarray(call(x, shape)).strides == wanted.strides or wanted.size == 1, shape
+                assert long_steps(np.asarray(call(x, shape))) == long_steps(wanted), shape
 
 
 def test_views_in_other_shapes_know_their_steps_and_are_written_through():
@@ -400,7 +405,7 @@ def test_new_tensors_are_as_numpys(name):
     dtype = np.dtype(np.float32)
     before = sys.getrefcount(dtype)
     kept = [ours(3, np.float32) for _ in range(100)]
-    assert sys.getrefcount(dtype) - before in (0, 100)             # of Python 3.12 and later it never changes
+    assert sys.getrefcount(dtype) - before in (0, 100)             # Python 3.12 and later may count nothing
     del kept
     assert sys.getrefcount(dtype) == before
 
