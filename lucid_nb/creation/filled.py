@@ -192,6 +192,10 @@ def empty_like(a: Any, /, dtype: Any = None, order: str = "K", subok: bool = Tru
     is_plain = dtype is shape is device is None and order is K and not requires_grad
     if (found := _small_like(short.empty, a, is_plain)) is not None:
         return found
+    raw = short.plain(a) if is_plain else None
+    if raw is not None and raw.ndim and raw.flags.c_contiguous:
+        return short.made(allocated("empty_like", raw.shape, raw.dtype,
+                                    lambda: backend.of(raw).empty(raw.shape, raw.dtype)))
     sizes, kind, own, place = _like("empty_like", a, dtype, order, shape, device)
     return empty(sizes, dtype=kind, order=own, device=place, requires_grad=requires_grad)
 

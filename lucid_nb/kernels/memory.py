@@ -50,14 +50,10 @@ def empty(shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
     return np.ndarray(shape, dtype, lease)
 
 
-def _give_back(block: Block) -> None:
-    pool.give_back(block.size, block)
-
-
 @cache
 def _lease_type(size: int) -> Any:
     """A ctypes array type of so many bytes whose finaliser gives its block back."""
-    def finalise(lease: Any, give_back=_give_back, is_finalizing=sys.is_finalizing) -> None:
+    def finalise(lease: Any, give_back=pool.give_back, is_finalizing=sys.is_finalizing) -> None:
         if not is_finalizing():                      # then this module's names are gone; the block frees itself
-            give_back(lease.block)
-    return type("Lease", (ctypes.c_char * size,), {"__del__": finalise})
+            give_back(size, lease.block)
+    return type("Lease", (ctypes.c_char * size,), {"__del__": finalise, "__slots__": ("block",)})
