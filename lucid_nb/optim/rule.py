@@ -16,6 +16,8 @@ from .optimizer import Group, Optimizer
 from .step import Step, compute_dtype
 
 FUSED = (FLOAT32, FLOAT64)
+# Parts of the state that only some settings have, which may be changed between saving and loading.
+OPTIONAL = ("max_exp_avg_sq", "grad_avg", "momentum_buffer")
 FUSED_HERE = (*FUSED, COMPLEX64, COMPLEX128)
 Rule = tuple[Step, Sequence[str], tuple[float, ...]]
 # A parameter's part in a step: its state and the names of what is renewed of it, arrays, formula and numbers.
@@ -73,7 +75,7 @@ class RuleOptimizer(Optimizer):
             yield part.raw
 
     def check_saved(self, param: Tensor, state: Mapping[str, Any]) -> None:
-        """Refuse saved arrays that are not like their parameter: a step is one pass over all of them."""
+        """Refuse arrays that lack or are not like their parameter: a step is one pass over all of them."""
         for name, value in state.items():
             if name not in (*self.parts, *self.scalars):
                 raise StateError(f"load_state_dict: {name} is no state of {type(self).__name__}, which has "
@@ -82,6 +84,10 @@ class RuleOptimizer(Optimizer):
                 raise StateError(f"load_state_dict: {name} is {told(value)}. Load a state in which it is a number.")
             if getattr(value, "ndim", 0) and value.shape != param.shape:
                 raise _misfit("load_state_dict", name, value, param.shape)
+        lacking = [name for name in self.parts if name not in OPTIONAL and state.get(name) is None]
+        if state and lacking:
+            raise StateError(f"load_state_dict: the state of a parameter lacks {', '.join(lacking)}, and has "
+                             f"{', '.join(map(str, state))}. Load the whole state that {type(self).__name__} saved.")
 
 
 def step_all(op: str, items: Sequence[Item]) -> None:
