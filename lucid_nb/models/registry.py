@@ -23,7 +23,7 @@ def register_model(factory: Factory) -> Factory:
     """Decorator: make a factory known to `create_model` under its name, and let it take `weights`.
 
     `weights`, a path of a file that `lucid_nb.load` reads or a dict of arrays, is loaded into the new model.
-    ConfigError if the name is taken by another factory.
+    ConfigError if the name is taken by another factory, or if there is none, as of a lambda.
 
     >>> @lnb.models.register_model
     ... def tiny_perceptron(num_classes=2):
@@ -33,7 +33,10 @@ def register_model(factory: Factory) -> Factory:
     >>> tiny_perceptron(weights={"weight": np.ones((2, 3)), "bias": np.zeros(2)}).weight.sum().item()
     6.0
     """
-    name = factory.__name__
+    name = getattr(factory, "__name__", "")
+    if not name.isidentifier():
+        raise ConfigError(f"register_model: a {name or type(factory).__name__} has no name to create it by. "
+                          "Pass a function made with def, which returns a Module.")
     other = _FACTORIES.get(_key(name))
     if other is not None and (other.__module__, other.__qualname__) != (factory.__module__, factory.__qualname__):
         raise ConfigError(f"register_model: {name!r} is the name of a model of {other.__module__}. Choose another.")

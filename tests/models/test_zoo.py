@@ -1,5 +1,7 @@
 """The families of networks. Oracles: published numbers of parameters; outputs of torchvision 0.28 and timm 1.0.31."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -136,6 +138,13 @@ def test_names_of_other_models_cannot_be_taken():
         return lnb.nn.Identity()
     with pytest.raises(lnb.errors.ConfigError, match=r"'lenet_5' is the name of a model of lucid_nb\.models\.lenet"):
         lnb.register_model(lenet_5)
+
+
+@pytest.mark.parametrize("factory", [lambda: lnb.nn.Identity(), functools.partial(lnb.nn.Linear, 2, 3)],
+                         ids=["lambda", "partial"])
+def test_factories_without_a_name_are_refused(factory):
+    with pytest.raises(lnb.errors.ConfigError, match=r"has no name to create it by\. Pass a function"):
+        lnb.register_model(factory)
 
 
 def test_weights_are_loaded_from_files_and_dicts(tmp_path):
