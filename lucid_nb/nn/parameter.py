@@ -68,6 +68,19 @@ class Uninitialized:
     shape: Any = property(share)
     ndim: Any = shape
     size: Any = shape
+    __len__: Any = share
+    storage: Any = property(share, Tensor.storage.__set__)     # every op asks its operands whether they are views
+    is_leaf: Any = True
+
+    def _set_requires_grad(self, wanted: bool) -> None:
+        self.node = Leaf() if wanted else None
+
+    def _set_grad(self, gradient: None) -> None:
+        if gradient is not None:
+            self.share()
+
+    requires_grad: Any = property(lambda self: self.node is not None, _set_requires_grad)
+    grad: Any = property(lambda self: None, _set_grad)
 
     def materialize(self, shape: tuple[int, ...], device: str | None = None, dtype: Any = None) -> None:
         """Become a parameter or a buffer of this shape, with undefined content and the same identity."""
