@@ -81,9 +81,10 @@ def test_placeholder_has_no_shape():
     weight = nn.LazyLinear(2).weight
     for read in (lambda: weight.shape, lambda: weight.size, lambda: weight.ndim, lambda: weight.detach(),
                  lambda: len(weight), lambda: weight + 1, lambda: 1 - weight, lambda: weight * weight,
-                 lambda: weight @ weight, lambda: -weight, lambda: lnb.exp(weight), lambda: np.exp(weight), lambda: weight.sum(), lambda: weight[0],
-                 lambda: weight.reshape(-1), lambda: weight.__iadd__(1), lambda: lnb.where(weight, 1, 2),
-                 lambda: lnb.concatenate([weight, weight]), lambda: weight.numpy(), lambda: weight == 1):
+                 lambda: weight @ weight, lambda: -weight, lambda: lnb.exp(weight), lambda: np.exp(weight),
+                 lambda: weight.sum(), lambda: weight[0], lambda: weight.reshape(-1), lambda: weight.__iadd__(1),
+                 lambda: lnb.where(weight, 1, 2), lambda: lnb.concatenate([weight, weight]), lambda: weight.numpy(),
+                 lambda: weight == 1):
         with pytest.raises(lnb.errors.StateError, match=r"it has no shape yet\. Call the module on an input"):
             read()
     assert weight.requires_grad and weight.dtype == np.float32 and weight.is_leaf and weight.grad is None
