@@ -420,8 +420,8 @@ def conv_transpose3d(x: Any, weight: Any, bias: Any=None, stride: Size=1, paddin
     """Transposed convolution of (N, C, D, H, W), or of one (C, D, H, W), with (C, O // groups, d, h, w): see conv_transpose2d."""
 def convolve(a: Any, v: Any, mode: builtins.str='full') -> Tensor:
     """The convolution of two sequences: sums of a[i] v[n - i]."""
-def copy(a: Any, order: builtins.str='C', subok: builtins.bool=False) -> Tensor:
-    """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are strides: "C", "F", or as it is ("A", "K")."""
+def copy(a: Any, order: builtins.str='K', subok: builtins.bool=False) -> Tensor:
+    """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are strides: "C", "F", or as it is ("A", "K"). As a method, "C" where nothing is said."""
 def copysign(x: Operand, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
     """The size of x with the sign of y, that of -0.0 too."""
 def copyto(dst: Any, src: Any, casting: builtins.str='same_kind', where: Any=True) -> None:

@@ -115,7 +115,7 @@ class Tensor:
     def __array_namespace__(self, *, api_version: str | None=None) -> ModuleType: ...
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any: ...
     def __buffer__(self, flags: int) -> memoryview: ...
-    def __copy__(self, order: str='C', subok: bool=False) -> Tensor: ...
+    def __copy__(self, order: str='C') -> Tensor: ...
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
     def __divmod__(self, y: Operand, /, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> tuple[Tensor, Tensor]: ...
@@ -276,16 +276,16 @@ class Tensor:
         """Forget how the tensor was computed: from now on it is a leaf, which requires grad if it did. `clear_op`: ignored."""
     def clip(self, min: Any=None, max: Any=None, out: Tensor | None=None, *, a_min: Any=None, a_max: Any=None) -> Tensor:
         """Elements, not below `min` (or `a_min`) and not above `max` (or `a_max`), any of which may be None; NaN stays NaN."""
-    def clone(self, order: str='C', subok: bool=False) -> Tensor:
-        """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are strides: "C", "F", or as it is ("A", "K")."""
+    def clone(self, order: str='C') -> Tensor:
+        """The same content in memory of its own; differentiable. `order` as in the function `copy`."""
     def compress(self, condition: Any, axis: int | None=None, out: Any=None) -> Tensor:
         """Slices along an axis where a condition holds."""
     def conj(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """z with the imaginary part negated."""
     def conjugate(self, out: Any = None, where: Any = None, casting: Any = None, order: Any = None, dtype: Any = None, subok: Any = None, signature: Any = None) -> Tensor:
         """z with the imaginary part negated."""
-    def copy(self, order: str='C', subok: bool=False) -> Tensor:
-        """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are strides: "C", "F", or as it is ("A", "K")."""
+    def copy(self, order: str='C') -> Tensor:
+        """The same content in memory of its own; differentiable. `order` as in the function `copy`."""
     @staticmethod
     def copy_data(data: Any) -> Any:
         """A copy of a tensor, or of an array of NumPy or MLX, in its own kind."""

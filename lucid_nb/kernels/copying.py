@@ -93,3 +93,49 @@ def coalesce(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[li
             sizes.append(size)
             joined = [[*j, h] for j, h in zip(joined, here)]
     return (sizes, joined) if sizes else ([1], [[0] for _ in strides])
+
+
+# ------------------------------------------------------------------------------------------------ orders of axes
+def axes_in_memory(raws: Sequence[np.ndarray], from_fastest: bool = True) -> tuple[int, ...]:
+    """Axes from the slowest to the fastest in the memory of arrays; where these differ, C's.
+
+    Axes of one element say nothing: NumPy settles them from the fastest on where it iterates, from the slowest on
+    where it joins.
+    """
+    order = [*range(raws[0].ndim)][::-1 if from_fastest else 1]
+    strides = [tuple([0 if size == 1 else stride for stride, size in zip(raw.strides, raw.shape)]) for raw in raws]
+    for place in range(1, len(order)):
+        axis, target = order[place], place
+        for before in range(place - 1, -1, -1):
+            fast, slow = (axis, order[before]) if from_fastest else (order[before], axis)
+            is_earlier = runs_faster(fast, slow, strides)
+            if is_earlier is False:
+                break
+            target = before if is_earlier else target
+        order.insert(target, order.pop(place))
+    return tuple(order[::-1] if from_fastest else order)
+
+
+def runs_faster(axis: int, other: int, strides: Sequence[tuple[int, ...]]) -> bool | None:
+    """Does an axis run faster in memory than one behind it? None where no operand tells; where they differ it does
+    not, and the order of the axes stays."""
+    told = [abs(stride[axis]) < abs(stride[other]) for stride in strides if stride[axis] and stride[other]]
+    return all(told) if told else None
+
+
+def new_like(raws: Sequence[np.ndarray], shape: Sequence[int]) -> np.ndarray:
+    """Memory for a shape of as many axes as the arrays have, which run in it as in theirs; of the first one's dtype."""
+    if all([raw.flags.c_contiguous for raw in raws]):
+        return memory.empty(tuple(shape), raws[0].dtype)
+    axes = axes_in_memory(raws, False)
+    new = memory.empty(tuple([shape[axis] for axis in axes]), raws[0].dtype)
+    return new.transpose(sorted(range(len(axes)), key=axes.__getitem__))
+
+
+def with_axes_of(raw: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """An array of the same shape, copied where its axes do not run in memory as those of `raw` do."""
+    axes = axes_in_memory([raw], False)
+    ordered = found.transpose(axes)
+    if ordered.flags.c_contiguous:
+        return found
+    return copy(ordered).transpose(sorted(range(len(axes)), key=axes.__getitem__))

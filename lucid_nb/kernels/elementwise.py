@@ -28,7 +28,7 @@ from ..program import Program, Step
 from ..shapes import LARGE
 from . import builtin, memory, store, threads
 from .conditions import examiner, warning_mode
-from .copying import coalesce, contiguous
+from .copying import axes_in_memory, coalesce, contiguous
 from .math import NEEDS_SLOW_PATH
 
 MEMORY = {"float16": "uint16", "bfloat16": "uint16", "bool": "uint8"}     # how the kernel sees a dtype in memory
@@ -329,27 +329,9 @@ def result_layout(raws: Sequence[np.ndarray]) -> tuple[tuple[int, ...], tuple[in
     first = raws[0]
     shape = first.shape if all(raw.shape == first.shape or not raw.ndim for raw in raws) else \
         np.broadcast_shapes(*[raw.shape for raw in raws])
-    order = list(range(len(shape)))[::-1]
     if all(raw.flags.c_contiguous for raw in raws):
-        return shape, tuple(order[::-1])
-    strides = [tuple([0 if size == 1 else stride for stride, size in zip(np.broadcast_to(raw, shape).strides, shape)])
-               for raw in raws]
-    for place in range(1, len(order)):
-        axis, target = order[place], place
-        for before in range(place - 1, -1, -1):
-            is_faster = runs_faster(axis, order[before], strides)
-            if is_faster is False:
-                break
-            target = before if is_faster else target
-        order.insert(target, order.pop(place))
-    return shape, tuple(order[::-1])
-
-
-def runs_faster(axis: int, other: int, strides: Sequence[tuple[int, ...]]) -> bool | None:
-    """Does an axis run faster in memory than one behind it? None where no operand tells; where they differ it does
-    not, and the order of the axes stays."""
-    told = [abs(stride[axis]) < abs(stride[other]) for stride in strides if stride[axis] and stride[other]]
-    return all(told) if told else None
+        return shape, tuple(range(len(shape)))
+    return shape, axes_in_memory([raw if raw.shape == shape else np.broadcast_to(raw, shape) for raw in raws])
 
 
 @cache

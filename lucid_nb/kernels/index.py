@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import IndexError
 from . import memory, threads
-from .copying import contiguous, copy
+from .copying import contiguous, copy, new_like
 from .counting import span
 from .steps import GRAIN, INDEX, SINGLE, kernel_of, narrow, told
 
@@ -24,14 +24,16 @@ OF_BOOLS = {"sum": "max", "prod": "min"}
 
 
 def concatenate(raws: Sequence[np.ndarray], axis: int) -> np.ndarray:
-    """Arrays of one dtype joined along an axis."""
-    first = raws[0]
-    shape = (*first.shape[:axis], sum(raw.shape[axis] for raw in raws), *first.shape[axis + 1:])
-    return np.concatenate(raws, axis, out=memory.empty(shape, first.dtype))
+    """Arrays of one dtype joined along an axis, in whose memory axes run as in theirs."""
+    first = raws[0].shape
+    shape = (*first[:axis], sum(raw.shape[axis] for raw in raws), *first[axis + 1:])
+    return np.concatenate(raws, axis, out=new_like(raws, shape))
 
 
 def pad(raw: np.ndarray, pairs: Sequence[tuple[int, int]], value: Any) -> np.ndarray:
     """`value` before and after each axis, as many as the pair of the axis says."""
+    if raw.flags.fnc:                                # whose order it keeps
+        return pad(raw.T, pairs[::-1], value).T
     result = memory.empty(tuple(low + size + high for size, (low, high) in zip(raw.shape, pairs)), raw.dtype)
     middle: list[Any] = [slice(low, low + size) for size, (low, _) in zip(raw.shape, pairs)]
     for axis, inner in enumerate(middle):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import compiler, memory, threads
-from .copying import contiguous, copy
+from .copying import contiguous, copy, with_axes_of
 from .steps import INDEX, grain, kernel_of
 
 SHORT = 4096                       # elements of a row below which NumPy sorts values faster without vectors,
@@ -86,7 +86,11 @@ def _launch(path: str, count: int, elements: int, *operands: np.ndarray | int) -
 
 # -------------------------------------------------------------------------------------------------------- sorting
 def sort(raw: np.ndarray, axis: int, descending: bool) -> np.ndarray:
-    """The elements along an axis in order: NaN last, descending first."""
+    """The elements along an axis in order: NaN last, descending first; axes run in memory as they did."""
+    return with_axes_of(raw, _sorted(raw, axis, descending))
+
+
+def _sorted(raw: np.ndarray, axis: int, descending: bool) -> np.ndarray:
     rows = _rows(raw, axis)
     code = coding(raw.dtype)
     if code is None or rows.shape[-1] >= MOST or rows.size == 0:
@@ -116,7 +120,11 @@ def _sort_keys(keys: np.ndarray, first_bit: int, digits: int) -> None:
 
 
 def argsort(raw: np.ndarray, axis: int, descending: bool) -> np.ndarray:
-    """The places that put the elements along an axis in order, int64; equal elements keep their order."""
+    """The places that put the elements along an axis in order, int64, in C order; equal elements keep theirs."""
+    return contiguous(_argsorted(raw, axis, descending))
+
+
+def _argsorted(raw: np.ndarray, axis: int, descending: bool) -> np.ndarray:
     rows = _rows(raw, axis)
     rows = _narrowed(rows) if rows.size else rows
     code = coding(rows.dtype)

@@ -14,7 +14,7 @@ from ..op import ALL, Primitive
 from ..register import public, short
 from ..storage import Permute, Slice
 from .hosted import hosted
-from .movement import C, as_tensor, duplicate, in_order, items_of, reshape
+from .movement import C, as_tensor, duplicate, in_order, items_of, memory_order, reshape
 
 Axes = int | Sequence[int]
 BACKWARDS = slice(None, None, -1)
@@ -341,6 +341,8 @@ def roll(a: Any, shift: Axes, axis: Axes | None = None) -> Tensor:
         totals[axes[number % len(axes)]] += moves[number % len(moves)]
     shifts = tuple(total % max(size, 1) for total, size in zip(totals, flat.shape))
     if not any(shifts):
-        return duplicate(a, "C")
+        return duplicate(a, memory_order("roll", a, "K"))
+    if memory_order("roll", flat, "K") == "F":
+        return apply(_roll, (flat.T,), {"shifts": shifts[::-1]}).T
     rolled = apply(_roll, (flat,), {"shifts": shifts})
     return rolled if flat is a else reshape(rolled, a.shape)

@@ -340,19 +340,34 @@ def _is_plain(x: Any) -> bool:
     return type(x) in TENSORS and x.refresh().node is None and type(x.raw) is np.ndarray and x.raw.ndim > 0
 
 
-@public()
-def copy(a: Any, order: str = "C", subok: bool = False) -> Tensor:
+@public(method=False)
+def copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
     """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are
-    strides: "C", "F", or as it is ("A", "K")."""
-    if order is C and (raw := short.small(a)) is not None:
-        return short.made(raw.copy())
-    if order is C and _is_plain(a):
-        return fresh(backend.of(a.raw).copy(a.raw))
+    strides: "C", "F", or as it is ("A", "K"). As a method, "C" where nothing is said."""
+    if order is K and (raw := short.small(a)) is not None:
+        return short.made(raw.copy(K))
+    return _copied(a, order)
+
+
+def _copied(a: Any, order: str) -> Tensor:
+    if _is_plain(a):
+        own, raw = _order_word("copy", order), a.raw
+        if own == C or (raw.flags.c_contiguous and own != "F"):
+            return fresh(backend.of(raw).copy(raw))
+        if own == K:
+            return fresh(raw.copy(K))
     a = as_tensor("copy", a)
     return duplicate(a, memory_order("copy", a, order))
 
 
-Tensor.clone = Tensor.__copy__ = copy  # type: ignore[method-assign]
+def copied(self: Tensor, order: str = "C") -> Tensor:
+    """The same content in memory of its own; differentiable. `order` as in the function `copy`."""
+    if order is C and (raw := short.small(self)) is not None:
+        return short.made(raw.copy())
+    return _copied(self, order)
+
+
+Tensor.copy = Tensor.clone = Tensor.__copy__ = copied  # type: ignore[method-assign]
 
 
 def to(self: Tensor, target: Any) -> Tensor:
