@@ -73,7 +73,8 @@ class Uninitialized:
     is_leaf: Any = True
 
     def _set_requires_grad(self, wanted: bool) -> None:
-        self.node = Leaf() if wanted else None
+        like: Any = self
+        like.node = Leaf() if wanted else None
 
     def _set_grad(self, gradient: None) -> None:
         if gradient is not None:

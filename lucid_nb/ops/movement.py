@@ -345,7 +345,7 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
     """The same content in memory of its own; differentiable. `order`: which axis runs first in memory, where there are
     strides: "C", "F", or as it is ("A", "K"). As a method, "C" where nothing is said."""
     if order is K and (raw := short.small(a)) is not None:
-        return short.made(raw.copy(K))
+        return short.made(raw.copy("K"))
     return _copied(a, order)
 
 
@@ -355,7 +355,7 @@ def _copied(a: Any, order: str) -> Tensor:
         if own == C or (raw.flags.c_contiguous and own != "F"):
             return fresh(backend.of(raw).copy(raw))
         if own == K:
-            return fresh(raw.copy(K))
+            return fresh(raw.copy("K"))
     a = as_tensor("copy", a)
     return duplicate(a, memory_order("copy", a, order))
 
