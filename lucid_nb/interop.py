@@ -8,7 +8,7 @@ import numpy as np
 from . import backend, dlpack
 from .apply import free, is_free
 from .array import Leaf, Tensor, fresh
-from .creation import tensor
+from .creation import asarray, tensor
 from .creation.data import foreign
 from .dtypes import BFLOAT16, FLOAT64
 from .errors import DeviceError, DTypeError, GradError, LucidError
@@ -235,8 +235,15 @@ def _capsule(x: Any, **options: Any) -> Any:
 
 
 def rebuild(array: np.ndarray, device: str, requires_grad: bool, is_value: bool = False) -> Tensor:
-    """What a pickle of a tensor calls: a tensor with memory of its own, and no graph; a value stays one."""
-    found = tensor(array, device=device if backend.is_usable(device) else "cpu", requires_grad=requires_grad)
+    """What a pickle of a tensor calls: a tensor of what it has read, and no graph; a value stays one.
+
+    The array is new, or lies in a buffer that was handed on besides the pickle (PEP 574) and is not copied, unless it
+    is read-only.
+    """
+    place = device if backend.is_usable(device) else "cpu"
+    found = asarray(array, device=place) if array.flags.writeable else tensor(array, device=place)
+    if requires_grad:
+        found.requires_grad = True
     found.is_value = is_value
     return found
 

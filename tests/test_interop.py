@@ -73,6 +73,34 @@ def test_numpys_clip_and_take_take_tensors():
     np.testing.assert_array_equal(np.take(lnb.tensor(data), [5], mode="wrap").numpy(), [3.0])
 
 
+@pytest.mark.parametrize("array", [np.arange(12.0).reshape(3, 4), np.asfortranarray(np.ones((3, 4), "f4")), np.arange(6)],
+                         ids=["C", "Fortran", "row"])
+def test_memory_is_handed_on_besides_a_pickle(array):
+    """PEP 574: neither writing nor reading copies it; what is read-only becomes a tensor that may be written."""
+    x, buffers = lnb.asarray(array.copy("K")), []
+    data = pickle.dumps(x, protocol=5, buffer_callback=buffers.append)
+    assert sum(buffer.raw().nbytes for buffer in buffers) == array.nbytes
+    found = pickle.loads(data, buffers=buffers)
+    assert type(found) is lnb.Tensor and np.shares_memory(found.numpy(), x.numpy())
+    assert found.numpy().strides == array.strides
+    np.testing.assert_array_equal(found.numpy(), array, strict=True)
+    found = pickle.loads(data, buffers=[bytes(buffer.raw()) for buffer in buffers])
+    found[0] = 7
+    assert x.tolist() == array.tolist() != found.tolist()
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_pickles_have_memory_of_their_own_and_no_graph(protocol):
+    x = lnb.tensor([1.0, 2.0], requires_grad=True)
+    y = x * x                                             # keeps x for backward
+    found = pickle.loads(pickle.dumps(x, protocol=protocol))
+    assert found.requires_grad and found.is_leaf and found.grad is None
+    with lnb.no_grad():
+        found[0] = 5
+    y.sum().backward()
+    assert x.tolist() == [1, 2] and x.grad.tolist() == [2, 4]
+
+
 @pytest.mark.parametrize("through", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))],
                          ids=["deepcopy", "pickle"])
 def test_copies_of_values_stay_values(through):
