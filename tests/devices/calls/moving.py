@@ -20,6 +20,7 @@ CALLS = {
     "permute_dims": call(lambda x: lnb.permute_dims(x, (2, 0, 1)), C), "astype": call(
         lambda x: lnb.astype(x, "float64") * 2, M),
     "astype integers": call(lambda x: (3 * x).astype("int32"), M), "copy": call(lambda x: lnb.copy(x), M),
+    "Tensor.copy": call(lambda x: x.T.copy(), M),
     "broadcast_to": call(lambda x: lnb.broadcast_to(x, (2, 3, 4)), M),
     "swapaxes": call(lambda x: lnb.swapaxes(x, 0, 2), C), "moveaxis": call(lambda x: lnb.moveaxis(x, 0, -1), C),
     "rollaxis": call(lambda x: lnb.rollaxis(x, 2), C), "matrix_transpose": call(lambda x: lnb.matrix_transpose(x), C),
