@@ -16,7 +16,7 @@ from .apply import COMPARISONS, apply, compare, recorded, recorded_one
 from .array import Tensor, fresh, modes, ndarray, new
 from .facts import Facts, Rule
 from .op import Elementwise, is_large, registry
-from .shapes import LARGE
+from .shapes import LARGE, MIDDLING
 from .storage import Reshape
 from .tape import anywhere
 
@@ -30,7 +30,6 @@ gate = np.array([id(Tensor)], np.int64)      # for the roads in machine code (se
 operators: dict[str, Callable] = {}          # those that such roads may serve
 targets: dict[Elementwise, Callable] = {}    # such roads, which write an op's result into its last argument
 FEW = 4096               # elements below which NumPy's own routines do as well as kernels
-MIDDLING = 1 << 18       # and below which its copies do
 SQUARE = 180             # two operands of fewer elements broadcast to fewer than LARGE
 
 
@@ -39,10 +38,8 @@ class Short:
 
     def small(self, x: Any) -> ndarray | None:
         """The array of a tensor that no graph knows, where it has axes and few elements; otherwise None."""
-        if type(x) not in TENSORS or x.node is not None or type(x.raw) is not ndarray:
-            return None
-        is_current = x.storage is None or x.storage.generation == x.generation
-        return x.raw if is_current and x.raw.ndim > 0 and x.raw.size < FEW else None
+        raw = self.plain(x)
+        return raw if raw is not None and raw.ndim > 0 and raw.size < FEW else None
 
     def middling(self, x: Any, times: int = 1) -> ndarray | None:
         """`small` up to sizes (so many times the array's) for whose copies recycled memory and threads do not pay."""
@@ -52,7 +49,6 @@ class Short:
     def made(self, raw: ndarray) -> Tensor:
         """The tensor of a new array."""
         return fresh(raw)
-
 
     def plain(self, x: Any) -> ndarray | None:
         """The array of a tensor that no graph knows; otherwise None."""

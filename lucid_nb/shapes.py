@@ -10,6 +10,7 @@ from .errors import AxisError, ConfigError, DTypeError, IndexError, ShapeError, 
 
 Shape = tuple[int, ...]
 LARGE = 32768        # elements from which recycled memory and threads pay
+MIDDLING = 1 << 18   # and, of one thread, up to which memory that the C library recycles is as quick
 MOST_ELEMENTS = 2 ** 59        # more do not fit a 64-bit address space in any dtype
 MOST_AXES = 64                 # NumPy's limit, which holds on every device
 

@@ -15,7 +15,6 @@ from ..ops.movement import C, K, as_tensor, astype, memory_order, to
 from ..register import public, short
 from .data import _raw_of, finish, float_dtype, place_of
 
-SMALL = 1 << 18          # elements below which memory that the C library recycles is as quick as ours
 LARGE = 1 << 30          # bytes from which a device that fails may have failed for want of memory
 
 
@@ -57,10 +56,10 @@ def small(make: Callable[..., Tensor], shape: Any, dtype: Any, device: Any) -> T
     if wanted is None:
         return None
     if type(shape) is int:
-        return make(shape, wanted) if 0 <= shape < SMALL else None
+        return make(shape, wanted) if 0 <= shape < shapes.MIDDLING else None
     if type(shape) is not tuple or set(map(type, shape)) != {int}:
         return None
-    if min(shape) < 0 or math.prod(shape) >= SMALL or len(shape) > shapes.MOST_AXES:
+    if min(shape) < 0 or math.prod(shape) >= shapes.MIDDLING or len(shape) > shapes.MOST_AXES:
         return None
     return make(shape, wanted)
 
@@ -150,7 +149,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, de
 def _small_like(make: Callable[..., Tensor], a: Any, plain: bool) -> Tensor | None:
     """A few elements like those of a tensor in C order, where nothing else is asked for; None for the general road."""
     raw = short.plain(a) if plain else None
-    if raw is None or not raw.ndim or raw.size >= SMALL or not raw.flags.c_contiguous:
+    if raw is None or not raw.ndim or raw.size >= shapes.MIDDLING or not raw.flags.c_contiguous:
         return None
     return make(raw.shape, raw.dtype)
 

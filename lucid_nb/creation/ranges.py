@@ -15,7 +15,7 @@ from ..ops.axes import expand_dims, moveaxis
 from ..ops.movement import astype, joined
 from ..register import functions, public, short
 from .data import finish, float_dtype, from_host, place_of
-from .filled import SMALL, allocated, is_usual
+from .filled import allocated, is_usual
 
 
 @public(method=False)
@@ -28,7 +28,7 @@ def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None
     tensor([1, 3, 5])
     """
     if type(start) is int and stop is dtype is device is like is None and type(step) is int and step == 1 and (
-            not requires_grad and 0 <= start < SMALL) and is_usual():
+            not requires_grad and 0 <= start < shapes.MIDDLING) and is_usual():
         return short.made(np.arange(start))
     if start is None and stop is None:
         raise DTypeError("arange: neither start nor stop. Give stop, at least.")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..shapes import inverse_permutation
 from . import memory, store, threads
 
 TILE = 32                # rows and columns of a tile: its lines of both sides stay in the first-level cache
@@ -129,7 +130,7 @@ def new_like(raws: Sequence[np.ndarray], shape: Sequence[int]) -> np.ndarray:
         return memory.empty(tuple(shape), raws[0].dtype)
     axes = axes_in_memory(raws, False)
     new = memory.empty(tuple([shape[axis] for axis in axes]), raws[0].dtype)
-    return new.transpose(sorted(range(len(axes)), key=axes.__getitem__))
+    return new.transpose(inverse_permutation(axes))
 
 
 def with_axes_of(raw: np.ndarray, found: np.ndarray) -> np.ndarray:
@@ -138,4 +139,4 @@ def with_axes_of(raw: np.ndarray, found: np.ndarray) -> np.ndarray:
     ordered = found.transpose(axes)
     if ordered.flags.c_contiguous:
         return found
-    return copy(ordered).transpose(sorted(range(len(axes)), key=axes.__getitem__))
+    return copy(ordered).transpose(inverse_permutation(axes))

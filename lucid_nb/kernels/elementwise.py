@@ -25,7 +25,7 @@ from .. import config
 from ..dtypes import BFLOAT16
 from ..printing import PRINTED, body_lines, literal_text, operand_names
 from ..program import Program, Step
-from ..shapes import LARGE
+from ..shapes import LARGE, MIDDLING, inverse_permutation
 from . import builtin, memory, store, threads
 from .conditions import examiner, warning_mode
 from .copying import axes_in_memory, coalesce, contiguous
@@ -151,7 +151,7 @@ def _are_flat(raws: Sequence[np.ndarray]) -> bool:
     shape = None
     for raw in raws:
         if raw.ndim:
-            if raw.size >= threads.MIDDLING or (raw.shape != shape and shape) or not raw.flags.c_contiguous:
+            if raw.size >= MIDDLING or shape not in (None, raw.shape) or not raw.flags.c_contiguous:
                 return False
             shape = raw.shape
     return shape is not None
@@ -281,7 +281,7 @@ class Kernel:
         count, grain = (prod(outer), max(1, GRAIN // max(inner, 1))) if outer else (inner, GRAIN)
         is_plain = axes == tuple(range(len(axes)))
         words = ctypes.c_int64 * (len(steps) + 1)
-        return Walk(result.shape, shape, axes, None if is_plain else tuple(np.argsort(axes)), across,
+        return Walk(result.shape, shape, axes, None if is_plain else inverse_permutation(axes), across,
                     layout, fixed, table, count if inner else 0, grain, words)
 
 

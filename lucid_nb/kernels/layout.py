@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from ..shapes import Shape
+from ..shapes import Shape, inverse_permutation
 from .copying import contiguous
 
 
@@ -64,7 +64,7 @@ class Layout:
 
     def restore(self, ordered: np.ndarray) -> np.ndarray:
         """A view of an array with axes in the order of memory, axes in their own order."""
-        return ordered.transpose(sorted(range(ordered.ndim), key=self.order.__getitem__))
+        return ordered.transpose(inverse_permutation(self.order))
 
 
 @lru_cache(4096)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy import ndarray
 
 from .. import config
-from ..shapes import LARGE
+from ..shapes import LARGE, MIDDLING
 from .pool import NativePool, Pool, PythonPool, range_function
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .store import RangeKernel
 
 CHUNKS = 4                        # for each thread: uneven work evens out, and a late thread costs a quarter at most
-MIDDLING = 1 << 18                # elements up to which memory that the C library recycles is as quick as ours
 shortest = np.array([LARGE], np.int64)       # elements up to which the builtins serve, read by machine code
 _lock = threading.RLock()         # whoever holds it may use the pool; it knows who that is
 _pool: NativePool | PythonPool | None = None

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import threads
+from ..shapes import MIDDLING
 from .gemm import matmul
 
 SMALL = 4096                                # elements below which no BLAS takes a second thread: the same bits always
@@ -15,7 +15,7 @@ def vector_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A vector times a vector, a row times a matrix, or a matrix times a column, both of one dtype."""
     if a.size < SMALL and b.size < SMALL and a.dtype in BY_NUMPY:
         return np.asarray(np.matmul(a, b))
-    if a.ndim == b.ndim == 1 and a.size < threads.MIDDLING and a.dtype in BY_BLAS:
+    if a.ndim == b.ndim == 1 and a.size < MIDDLING and a.dtype in BY_BLAS:
         return _product_by_blocks(a, b)
     if b.ndim == 2:
         return matmul(a[None], b)[0]

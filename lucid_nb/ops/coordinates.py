@@ -35,7 +35,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tensor, .
     """
     wanted = shapes.as_shape("unravel_index", shape)
     _check_order("unravel_index", order)
-    places = host_positions("unravel_index", indices)
+    places = host_positions("unravel_index", indices, True)
     count = shapes.product(wanted)
     if places.size and (places.min() < 0 or places.max() >= count):
         worst = int(places.min() if places.min() < 0 else places.max())
@@ -58,7 +58,7 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any = "raise"
     """
     wanted = shapes.as_shape("ravel_multi_index", dims)
     _check_order("ravel_multi_index", order)
-    parts = [host_positions("ravel_multi_index", part).astype(np.int64)
+    parts = [host_positions("ravel_multi_index", part, True).astype(np.int64)
              for part in items_of("ravel_multi_index", "multi_index", multi_index)]
     if len(parts) != len(wanted):
         raise ShapeError(f"ravel_multi_index: {len(parts)} coordinates for shape {wanted}. Give one an axis.")

@@ -78,9 +78,7 @@ def _places(x: Any) -> Any:
     raw = _countable(x)
     if raw is not None and (x.dtype.kind in "bi" or (x.dtype.kind == "u" and x.itemsize < 8)):
         return backend.of(raw).cast(raw, INDEX)
-    positions = _host("bincount", x)
-    positions = host_positions("bincount", x) if positions.dtype.kind != "b" else positions
-    return positions.astype(INDEX, copy=False)
+    return host_positions("bincount", x, True).astype(INDEX, copy=False)
 
 
 def _device_of(x: Any) -> str:

@@ -387,7 +387,7 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
     a = as_tensor("take", a)
     flat, axis = (reshape(a, -1), 0) if axis is None else (a, shapes.normalize_axis("take", axis, a.ndim))
     try:
-        positions = in_mode("take", positions_of("take", indices, flat.device), flat.shape[axis], mode)
+        positions = in_mode("take", positions_of("take", indices, flat.device, True), flat.shape[axis], mode)
     except backend.Unbatchable as reason:
         return deliver("take", backend.batching.instead("take", reason, flat, indices, axis, mode), out)
     return deliver("take", gathered("take", flat, positions, axis, axis), out)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .. import backend, shapes
+from .. import backend, dtypes, shapes
 from ..apply import as_array
 from ..array import Tensor, fresh
 from ..errors import IndexError, is_one_of
@@ -157,16 +157,18 @@ def span_of(x: Tensor) -> tuple[int, int]:
     return extremes(x.to_host() if found is None else found)
 
 
-def positions_of(op: str, given: Any, device: str) -> Positions:
-    """Integers on the device where they lie and are used, or on the host."""
-    found = staying(given, device)
-    return host_positions(op, given) if found is None else found
+def positions_of(op: str, given: Any, device: str, bools: bool = False) -> Positions:
+    """Integers on the device where they lie and are used, or on the host. `bools`: are they taken, as 0 and 1?"""
+    found = staying(given, device, "iub" if bools else "iu")
+    if found is None:
+        return host_positions(op, given, bools)
+    return fresh(backend.of(found.raw).cast(found.raw, dtypes.INT64)) if found.dtype == dtypes.BOOL else found
 
 
-def host_positions(op: str, given: Any) -> np.ndarray:
-    """Integers on the host."""
+def host_positions(op: str, given: Any, bools: bool = False) -> np.ndarray:
+    """Integers on the host; `bools` as above."""
     found = given.to_host() if isinstance(given, Tensor) else as_array(op, given)
-    if found.dtype.kind not in "iu" and found.size:
+    if found.dtype.kind not in ("iub" if bools else "iu") and found.size:
         raise IndexError(f"{op}: {found.dtype} is no index. Use integers.")
     return found if found.dtype.kind in "iu" else found.astype(np.int64)
 

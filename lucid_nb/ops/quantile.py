@@ -146,7 +146,7 @@ def _weight_rows(wanted: Wanted, x: Tensor, axis: Axis) -> np.ndarray:
         if weights.shape != tuple(x.shape[a] for a in axes):
             raise ShapeError(f"{name}: weights of shape {weights.shape} for axes {axes} of shape {x.shape}. "
                              "Make them equal.")
-        weights = permute_dims(weights, tuple(np.argsort(axes).tolist()))
+        weights = permute_dims(weights, shapes.inverse_permutation(axes))
         weights = broadcast_to(reshape(weights, tuple(s if a in axes else 1 for a, s in enumerate(x.shape))), x.shape)
     host = merged_rows(name, weights.detach(), axis)[0].to_host()
     if np.any(host < 0):

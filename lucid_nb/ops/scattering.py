@@ -290,7 +290,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     tensor([5., 0., 0., 6.])
     """
     target = written("put", a)
-    positions = in_mode("put", positions_of("put", ind, target.device), target.size, mode)
+    positions = in_mode("put", positions_of("put", ind, target.device, True), target.size, mode)
     write_flat("put", target, positions, as_value(target, v))
 
 

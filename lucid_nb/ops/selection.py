@@ -235,10 +235,8 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tensor
     tensor([ 1, 20,  3])
     """
     tensors = list(choices) if isinstance(choices, Tensor) else tensors_of("choose", choices)
-    given = a if isinstance(a, Tensor) else as_array("choose", a)
-    given = given.astype(np.int64) if given.dtype == dtypes.BOOL else given
     device = tensors[0].device if tensors else "cpu"
-    numbers = in_mode("choose", positions_of("choose", given, device), len(tensors), mode)
+    numbers = in_mode("choose", positions_of("choose", a, device, True), len(tensors), mode)
     low, high = extremes(numbers) if mode == "raise" and numbers.size else (0, 0)
     if low < 0 or high >= len(tensors):
         raise IndexError(f"choose: numbers from {low} to {high} for {len(tensors)} choices. "

@@ -286,5 +286,5 @@ def _weights_along(x: Tensor, weights: Tensor, axis: Axis, axes: shapes.Shape) -
     if weights.shape != tuple([x.shape[a] for a in axes]):
         raise ShapeError(f"average: weights of shape {weights.shape} do not fit axis {axis} of {x.shape}. "
                          "Give one weight for each place along it.")
-    order = sorted(range(len(axes)), key=axes.__getitem__)
-    return weights.permute_dims(order).reshape(tuple([size if a in axes else 1 for a, size in enumerate(x.shape)]))
+    ordered = weights.permute_dims(shapes.inverse_permutation(axes))
+    return ordered.reshape(tuple([size if a in axes else 1 for a, size in enumerate(x.shape)]))

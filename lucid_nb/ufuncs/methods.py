@@ -168,7 +168,7 @@ def reduceat(function: Any, array: Any, indices: Any, axis: int = 0, dtype: Any 
     name = function.__name__
     x = as_tensor(name, array)
     axis = shapes.normalize_axis(name, axis, x.ndim)
-    starts = host_positions(name, indices).tolist()
+    starts = host_positions(name, indices, True).tolist()
     for start in starts:
         if not 0 <= start < x.shape[axis]:
             raise IndexError(f"{name}.reduceat: index {start} is out of range for {x.shape[axis]} elements. "

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lucid_nb as lnb
+from lucid_nb import backend
 from lucid_nb.errors import IndexError, LucidError, ShapeError
 from lucid_nb.testing import LAYOUTS, arrays, check_grad, laid_out, shapes
 
@@ -203,3 +204,27 @@ def test_refusals():
         with pytest.raises(kind):
             call()
     assert not x.numpy().any()
+
+
+BOOLS = {"take": lambda m, x, b: m.take(x, b), "take along": lambda m, x, b: m.take(x[None], b, axis=1),
+         "choose": lambda m, x, b: m.choose(b, [x, -x]), "unravel_index": lambda m, x, b: m.unravel_index(b, (2, 2))[1],
+         "ravel_multi_index": lambda m, x, b: m.ravel_multi_index((b, b), (2, 2)),
+         "bincount": lambda m, x, b: m.bincount(b), "reduceat": lambda m, x, b: m.add.reduceat(x, b),
+         "put": lambda m, x, b: m.put(x, b, 9) or x}
+
+
+@pytest.mark.parametrize("device", [name for name in ("cpu", "mlx") if backend.is_usable(name)])
+@pytest.mark.parametrize("name", BOOLS)
+def test_bools_are_positions_where_numpy_takes_them(name, device):
+    x, b = np.array([1.0, 2.0, 3.0], np.float32), np.array([True, False, True])
+    wanted = BOOLS[name](np, x.copy(), b)
+    for bools in (b, lnb.asarray(b).to(device), b.tolist()):
+        found = BOOLS[name](lnb, lnb.asarray(x.copy()).to(device), bools)
+        np.testing.assert_array_equal(found.to("cpu").numpy(), wanted, strict=True)
+
+
+@pytest.mark.parametrize("call", [lambda x, b: lnb.take_along_axis(x, b, 0),
+                                  lambda x, b: lnb.put_along_axis(x, b, 9, 0)], ids=["take", "put"])
+def test_bools_are_no_positions_along_an_axis(call):
+    with pytest.raises(IndexError, match="bool is no index"):
+        call(lnb.ones(3), np.array([True, False, True]))

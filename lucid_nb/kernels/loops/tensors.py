@@ -152,24 +152,27 @@ def small(self, arguments, count):
     return found
 
 
+@scalar
+def lent(words, arguments, count, array):
+    """A new reference to an array; where there is none, what the function in Python gives."""
+    if array == 0:
+        return generally(words, arguments, count)
+    hold(array)
+    return array
+
+
 def plain(self, arguments, count):
     """The array of a tensor that no graph knows; otherwise None."""
     words = word(self, DATA)
     found = raw_of(word(words, TENSORS), word(arguments, 0)) if count == 1 else np.int64(0)
-    if found == 0:
-        return generally(words, arguments, count)
-    hold(found)
-    return found
+    return lent(words, arguments, count, found)
 
 
 def writable(self, arguments, count):
     """The array of a tensor that may be written without anybody being told; otherwise None."""
     words = word(self, DATA)
     found = writable_of(word(words, TENSORS), word(arguments, 0)) if count == 1 else np.int64(0)
-    if found == 0:
-        return generally(words, arguments, count)
-    hold(found)
-    return found
+    return lent(words, arguments, count, found)
 
 
 def made(self, arguments, count):
