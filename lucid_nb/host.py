@@ -142,6 +142,6 @@ def require(a: Any, dtype: Any = None, requirements: str | Iterable[str] | None 
     flags = getattr(found.raw, "flags", None)
     if flags is None or ((flags.writeable or "W" not in needs) and (flags.owndata or "O" not in needs)):
         return found
-    return found.copy(order="K")
+    return found.copy(order="A")
 
 
